@@ -85,6 +85,8 @@ export interface EnginePort extends ShardLogPort {
   ): Promise<PortionResult>;
   /** A read whose portions are asked through `access`. */
   gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array>;
+  /** Resolves when all threads that answer reads have done what they were sent before. */
+  settled(): Promise<void>;
   /** Reads that begin from now on find collections by these aliases, too. */
   setAliases(aliases: AliasMap): void;
   /** Reads that begin from now on choose shards by these keys. */

@@ -68,7 +68,7 @@ export interface NodeBase {
 export interface LiveNode extends NodeBase {
   readonly services: NodeServices;
   readonly actor: ActorRef<NodeMessage>;
-  /** Every collection found at start is open or known not to be. */
+  /** Every collection found at start is open or known not to be, and all threads that answer reads have answered. */
   readonly ready: Promise<void>;
 }
 
@@ -114,7 +114,8 @@ export function runNode(base: NodeBase, services: NodeServices, startConsensus: 
     options.log.error(`the node cannot go on: ${error.detail}`);
     options.onFatal?.(error);
   });
-  const ready = actor.ask<boolean>((replyTo) => ({ kind: 'awaitReady', replyTo }), START_MS).then(() => {});
+  // Only then a request waits for nothing that the start has left in the queues of threads.
+  const ready = actor.ask<boolean>((replyTo) => ({ kind: 'awaitReady', replyTo }), START_MS).then(() => options.pool.settled());
   // Whoever calls `whenReady` hears of a failure; nobody has to.
   ready.catch(() => {});
   return { ...base, services, actor, ready };

@@ -186,6 +186,11 @@ export class EnginePool implements ShardLogPort {
     return this.gatherPool.gather(operation, request, access);
   }
 
+  /** Resolves when the threads that answer reads have done all that they were sent before, such as the sets of replicas that were opened. */
+  settled(): Promise<void> {
+    return this.readerPool.settled();
+  }
+
   /** Reads that begin from now on find collections by these aliases, too. */
   setAliases(aliases: AliasMap): void {
     this.readerPool.setAliases(aliases);

@@ -10,7 +10,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
-import { collectGarbage } from '../threads/collect-garbage.js';
+import { GarbageCollector } from '../threads/collect-garbage.js';
 import { threadEntry } from '../threads/entries.js';
 import type {
   FromReader,
@@ -78,8 +78,6 @@ const WAITING_READ_BYTES_MAX = 256 << 20;
 const READS_IN_FLIGHT_MAX = 4;
 const STUCK_GRACE_MS = 10_000;
 const HEAVY_IDLE_MS = 60_000;
-/** After a retirement: others may follow, and one collection serves them all. */
-const COLLECT_DELAY_MS = 1000;
 
 type ReadWork = {
   readonly request: RawRequest;
@@ -110,6 +108,11 @@ interface Detaching {
   readonly done: () => void;
 }
 
+interface Settling {
+  readonly readers: Set<number>;
+  readonly done: () => void;
+}
+
 export class ReaderPool {
   /** All that may ever run: each has a scratch slot in every segment. */
   readonly slotCount: number;
@@ -135,7 +138,9 @@ export class ReaderPool {
   /** Every reader is there or starts. */
   private hasBegun = false;
   private nextId = 1;
-  private collecting: NodeJS.Timeout | null = null;
+  /** Calls of `settled`, oldest first: a reader's answers are to those that wait for it, in this order. */
+  private settling: Settling[] = [];
+  private readonly garbage = new GarbageCollector();
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
   private answerMs = 1;
   private lastAnswerMs = 0;
@@ -186,12 +191,25 @@ export class ReaderPool {
     this.startAll().catch(() => {});
   }
 
+  /** Resolves when every reader that has been started so far has done all that it was sent before this call; one that is lost is not waited for. */
+  async settled(): Promise<void> {
+    const begun = this.slots.indicesBegun().map((index) => this.slots.start(index));
+    await Promise.allSettled(begun);
+    const readers = this.slots.indicesUp();
+    if (readers.size === 0) return;
+    await new Promise<void>((done) => {
+      this.settling.push({ readers, done });
+      this.slots.postAll({ kind: 'ping' });
+    });
+  }
+
   /** Waiting reads are answered `unavailable`, and every reader ends. */
   close(): Promise<unknown> {
     for (const read of expireReads(this.reads, Number.POSITIVE_INFINITY)) read.work.reject(shuttingDown());
-    if (this.collecting !== null) clearTimeout(this.collecting);
+    this.garbage.stop();
     if (this.showingOwnReads !== null) clearImmediate(this.showingOwnReads);
     if (this.endingIdle !== null) clearTimeout(this.endingIdle);
+    for (const { done } of this.settling.splice(0)) done();
     return this.slots.endAll();
   }
 
@@ -404,16 +422,18 @@ export class ReaderPool {
     this.sets.get(key)?.retiring.clear();
   }
 
-  /** Has every reader let go of the replica and its files; resolves when they have. */
-  detach(key: ReplicaKey): Promise<void> {
+  /** Has every reader let go of the replica and its files; resolves when they have. frees: whether memory worth a collection goes with it. */
+  detach(key: ReplicaKey, frees: boolean): Promise<void> {
     const readers = this.slots.indicesUp();
+    // Messages that passed through here referred to its memory, too.
+    if (frees) this.garbage.soon();
     if (readers.size === 0) return Promise.resolve();
     const sets = this.sets.get(key);
     // A reader that starts now must not get what is being detached.
     if (sets !== undefined) sets.attaches = [];
     return new Promise((resolve) => {
       this.detaching.set(key, { readers, done: resolve });
-      this.slots.postAll({ kind: 'detach', key });
+      this.slots.postAll({ kind: 'detach', key, frees });
     });
   }
 
@@ -426,7 +446,8 @@ export class ReaderPool {
     if (readers.size > 0) return;
     sets.retiring.delete(generation);
     this.on.retired(key, generation, frees);
-    if (frees) this.collectSoon();
+    // Messages that passed through here referred to the memories of segments that are gone now.
+    if (frees) this.garbage.soon();
   }
 
   private readerDetached(reader: number, key: ReplicaKey): void {
@@ -436,16 +457,6 @@ export class ReaderPool {
     if (detaching.readers.size > 0) return;
     this.detaching.delete(key);
     detaching.done();
-  }
-
-  /** Messages that passed through here referred to the memories of segments that are gone now. */
-  private collectSoon(): void {
-    if (this.collecting !== null) return;
-    this.collecting = setTimeout(() => {
-      this.collecting = null;
-      collectGarbage();
-    }, COLLECT_DELAY_MS);
-    this.collecting.unref();
   }
 
   // ---------------------------------------------------------------- threads
@@ -469,7 +480,17 @@ export class ReaderPool {
     // Its replacement starts with the newest sets only, so it has retired and detached everything (View-V4).
     for (const [key, { retiring }] of this.sets) for (const generation of [...retiring.keys()]) this.readerRetired(index, key, generation);
     for (const key of [...this.detaching.keys()]) this.readerDetached(index, key);
+    for (const { readers } of [...this.settling]) if (readers.has(index)) this.readerSettled(index);
     this.pump();
+  }
+
+  private readerSettled(index: number): void {
+    const settling = this.settling.find(({ readers }) => readers.has(index));
+    if (settling === undefined) return;
+    settling.readers.delete(index);
+    if (settling.readers.size > 0) return;
+    this.settling = this.settling.filter((known) => known !== settling);
+    settling.done();
   }
 
   private onReader(index: number, message: FromReader): void {
@@ -503,6 +524,9 @@ export class ReaderPool {
         read?.work.reject(errorFromFacts(message.error));
         return;
       }
+      case 'pong':
+        this.readerSettled(index);
+        return;
       case 'retired':
         this.readerRetired(index, message.key, message.generation);
         return;

@@ -10,6 +10,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter } from '../threads/messages.js';
+import { FreedMemory } from './freed-memory.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
 import { shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
@@ -80,6 +81,7 @@ export class WriterPool {
   private readonly slots: WorkerSlots<FromWriter, ToWriter>;
   private readonly queues: readonly WriterQueue[];
   private readonly replicas = new Map<ReplicaKey, Replica>();
+  private readonly freed = new FreedMemory();
   private readonly closing: AbortSignal;
   private readonly limits: { readonly queuedMax: number; readonly queuedBytesMax: number };
   private nextId = 1;
@@ -141,7 +143,7 @@ export class WriterPool {
       return await this.openOnWriter(replica, damaged);
     } catch (error) {
       if (this.replicas.get(key) === replica) {
-        await this.readers.detach(key);
+        await this.readers.detach(key, true);
         this.remove(key);
       }
       throw error;
@@ -153,10 +155,12 @@ export class WriterPool {
     const replica = this.replicas.get(key);
     if (replica === undefined) return;
     replica.open = false;
+    // The process ends, and all memory with it.
+    const frees = !this.closing.aborted && this.freed.isWorthCollecting(replica.stats);
     try {
-      await this.readers.detach(key);
+      await this.readers.detach(key, frees);
       // A writer that is lost has closed everything.
-      if (this.slots.isUp(replica.writer)) await this.call(replica, { kind: 'close', id: 0, key });
+      if (this.slots.isUp(replica.writer)) await this.call(replica, { kind: 'close', id: 0, key, frees });
     } finally {
       this.remove(key);
     }
@@ -285,7 +289,7 @@ export class WriterPool {
     for (const replica of this.replicasOf(index)) {
       const { key } = replica.spec;
       this.readers.forgetRetiring(key);
-      if (replica.open) replica.readersFree = this.readers.detach(key);
+      if (replica.open) replica.readersFree = this.readers.detach(key, true);
     }
   }
 

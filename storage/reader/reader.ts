@@ -14,7 +14,7 @@ import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
-import { collectGarbage } from '../threads/collect-garbage.js';
+import { GarbageCollector } from '../threads/collect-garbage.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import type {
   FromReader,
@@ -85,6 +85,7 @@ export class Reader {
   private gather: typeof import('./spread-read.js') | null = null;
   private loading: Promise<void> | null = null;
   private readonly company = new Company();
+  private readonly garbage = new GarbageCollector();
 
   constructor(
     data: ReaderData,
@@ -126,16 +127,19 @@ export class Reader {
       case 'door':
         this.openDoor(this, message);
         return;
+      case 'ping':
+        this.post({ kind: 'pong' });
+        return;
       case 'end':
         void this.end();
         return;
       case 'retire':
         this.replicas.get(message.key)?.retire(message.generation);
-        if (message.frees) collectGarbage();
+        if (message.frees) this.garbage.soon();
         this.post({ kind: 'retired', key: message.key, generation: message.generation });
         return;
       case 'detach':
-        void this.detach(message.key);
+        void this.detach(message);
         return;
       default:
         assertNever(message);
@@ -237,14 +241,14 @@ export class Reader {
     this.leave();
   }
 
-  private async detach(key: ReplicaKey): Promise<void> {
+  private async detach({ frees, key }: Extract<ToReader, { kind: 'detach' }>): Promise<void> {
     const replica = this.replicas.get(key);
     this.replicas.delete(key);
     this.retryWaiting();
     try {
       await replica?.close();
     } finally {
-      collectGarbage();
+      if (frees) this.garbage.soon();
       this.post({ kind: 'detached', key });
     }
   }

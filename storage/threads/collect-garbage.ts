@@ -1,21 +1,58 @@
 /**
- * Frees unreferenced memory now. A segment's memory is freed with the last object that refers to it, in any thread, and such an object is
- * so small that no thread would hurry to collect it (measured: 80 MB stayed after each rebuild of 20k × 784, until a collection in every
- * thread that had seen the segment).
+ * Frees memory that nothing refers to any more. A segment's memory is freed with the last object that refers to it, in any thread, and such an
+ * object is so small that no thread would hurry to collect it (measured: 80 MB stayed after each rebuild of 20k × 784, until a collection in
+ * every thread that had seen the segment).
+ *
+ * A full collection stops its thread for some milliseconds per 10 MB of heap, so a thread runs few: one serves all segments that went within
+ * the pause, however many replicas they were of.
  */
 
 import v8 from 'node:v8';
 import vm from 'node:vm';
 
-/** Runs a full collection. It takes some milliseconds per 10 MB of heap, so call it only after segments were dropped. */
-export function collectGarbage(): void {
-  run ??= exposed();
-  run();
+/** After a segment went: others may follow. */
+const DELAY_MS = 1000;
+/** Least time from the end of one collection to the next one. */
+const PAUSE_MS = 2000;
+
+export class GarbageCollector {
+  private timer: NodeJS.Timeout | null = null;
+  private lastMs = Number.NEGATIVE_INFINITY;
+
+  /** run: a full collection. later: runs a function after a delay in milliseconds; nowMs: of a clock that is never set. */
+  constructor(
+    private readonly run: () => void = collectGarbage,
+    private readonly later: (run: () => void, delayMs: number) => NodeJS.Timeout = setTimeout,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** Segments went: has a collection run soon. It keeps no process and no thread alive. */
+  soon(): void {
+    if (this.timer !== null) return;
+    const delayMs = Math.max(DELAY_MS, this.lastMs + PAUSE_MS - this.nowMs());
+    this.timer = this.later(() => {
+      this.timer = null;
+      this.run();
+      this.lastMs = this.nowMs();
+    }, delayMs);
+    this.timer.unref();
+  }
+
+  /** Forgets what `soon` has asked for. */
+  stop(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+  }
 }
 
-let run: (() => void) | undefined;
+let exposed: (() => void) | undefined;
 
-function exposed(): () => void {
+function collectGarbage(): void {
+  exposed ??= exposeCollection();
+  exposed();
+}
+
+function exposeCollection(): () => void {
   v8.setFlagsFromString('--expose-gc');
   return vm.runInNewContext('gc') as () => void;
 }

@@ -206,14 +206,16 @@ export type ToReader =
     }
   /** Drops sets older than `generation`; answered by `retired`. frees: whether memory goes with them. */
   | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number; readonly frees: boolean }
-  /** Forgets the replica and closes its files; answered by `detached`. */
-  | { readonly kind: 'detach'; readonly key: ReplicaKey }
+  /** Forgets the replica and closes its files; answered by `detached`. frees: whether memory worth a collection goes with it. */
+  | { readonly kind: 'detach'; readonly key: ReplicaKey; readonly frees: boolean }
   /** The aliases of collections, for lookups in other collections. */
   | { readonly kind: 'aliases'; readonly aliases: AliasMap }
   /** The shards with keys, of all collections, including those on other nodes. */
   | { readonly kind: 'shardKeys'; readonly shards: ShardKeyMap }
   /** What readers may read for clients without asking the main thread. */
   | { readonly kind: 'ownReads'; readonly view: OwnReadsView }
+  /** Answered by `pong` when everything before it is done. */
+  | { readonly kind: 'ping' }
   /** Closes everything, and the thread ends. It has no server for clients and no reads. */
   | { readonly kind: 'end' }
   /** Opens a server for clients in the reader's thread, if its entry has one. settings: for that server; the port leads to its owner. */
@@ -255,6 +257,7 @@ export type FromReader =
   | { readonly kind: 'split'; readonly id: number; readonly write: SplitWrite }
   | { readonly kind: 'weighed'; readonly id: number; readonly weight: number }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }
+  | { readonly kind: 'pong' }
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }
   | { readonly kind: 'detached'; readonly key: ReplicaKey };
 
@@ -269,7 +272,8 @@ export interface ReaderData {
 export type ToWriter =
   | { readonly kind: 'open'; readonly id: number; readonly spec: ReplicaSpec; readonly damaged: string | null }
   | { readonly kind: 'configure'; readonly id: number; readonly key: ReplicaKey; readonly config: CollectionConfig }
-  | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey }
+  /** frees: as in `detach`. */
+  | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey; readonly frees: boolean }
   | ToShardLog
   /** Answered by the first of these points that does not exist after all earlier writes, or null. */
   | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }

@@ -9,7 +9,6 @@ import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { LmdbError } from '../disk/lmdb.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
-import { collectGarbage } from '../threads/collect-garbage.js';
 import type { FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
 import { type WriteMessage, writeGroup } from './write-group.js';
@@ -29,6 +28,8 @@ export interface WriterPort {
   /** A promise is broken: ends the worker, which is started again with its replicas as they are on disk. */
   end(error: BrokenInvariant): void;
   warn(message: string): void;
+  /** The memories of segments that went are freed with their last object in this thread. */
+  collectGarbageSoon(): void;
 }
 
 /** Pauses between tries to apply what is logged: each twice the one before it, up to the longest. After about a minute it is given up. */
@@ -194,8 +195,7 @@ export class ReplicaWriter {
   private async handle(message: OtherMessage): Promise<void> {
     if (message.kind === 'retired') {
       this.store?.retired(message.generation);
-      // The memories of the segments that went are freed with their last object here.
-      if (message.frees) collectGarbage();
+      if (message.frees) this.port.collectGarbageSoon();
       this.purgeNeeded = this.store !== null;
       return;
     }
@@ -216,7 +216,7 @@ export class ReplicaWriter {
   /** Returns the answer's value. */
   private async perform(message: Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' }>): Promise<unknown> {
     if (message.kind === 'open') return this.openStore(message);
-    if (message.kind === 'close') return this.closeStore();
+    if (message.kind === 'close') return this.closeStore(message.frees);
     if (this.store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
     return decideInRow(STORE_CALLS, this.store, message);
   }
@@ -228,10 +228,11 @@ export class ReplicaWriter {
     this.purgeNeeded = true;
   }
 
-  private async closeStore(): Promise<void> {
+  private async closeStore(frees: boolean): Promise<void> {
     const { store } = this;
     this.store = null;
     await store?.close();
+    if (frees) this.port.collectGarbageSoon();
   }
 
   /** Answers when the copy is made; the messages behind are carried out meanwhile. */

@@ -2,6 +2,7 @@
 
 import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
+import { GarbageCollector } from '../threads/collect-garbage.js';
 import type { FromWriter, ToWriter } from '../threads/messages.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
 
@@ -9,6 +10,7 @@ const port = parentPort;
 if (port === null) throw new Error('writer.js is the entry of a worker thread');
 
 const writers = new Map<string, ReplicaWriter>();
+const garbage = new GarbageCollector();
 
 const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
@@ -29,6 +31,7 @@ const writerPort: WriterPort = {
   },
   // Reaches standard error through the main thread, with the name of this warning.
   warn: (message) => process.emitWarning(message, 'TroupeWriter'),
+  collectGarbageSoon: () => garbage.soon(),
 };
 
 /** Takes what has come meanwhile, so that a group gets as large as the load asks for. */

@@ -51,6 +51,8 @@ export class FakeEngine implements EnginePort {
 
   setShardKeys(): void {}
 
+  async settled(): Promise<void> {}
+
   setAliases(aliases: ReadonlyMap<string, string>): void {
     this.aliases = aliases;
   }

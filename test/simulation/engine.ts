@@ -161,6 +161,8 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     return { waitingReads: 0, waitingReadsMax: 0, workers: [] };
   }
 
+  async settled(): Promise<void> {}
+
   setAliases(): void {}
 
   setShardKeys(shards: ShardKeyMap): void {

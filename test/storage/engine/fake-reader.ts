@@ -15,7 +15,7 @@ parentPort?.on('message', (message: ToReader) => {
       attached.push(`retire ${message.key} ${message.generation}`);
       return post({ kind: 'retired', key: message.key, generation: message.generation });
     case 'detach':
-      attached.push(`detach ${message.key}`);
+      attached.push(`detach ${message.key}${message.frees ? ' and collect' : ''}`);
       return post({ kind: 'detached', key: message.key });
     case 'ownReads':
       deadlines = message.view.deadlines;
@@ -25,6 +25,8 @@ parentPort?.on('message', (message: ToReader) => {
       if (message.settings !== 'hang') return;
       (deadlines as Float64Array)[(workerData as ReaderData).index] = 1;
       return hang();
+    case 'ping':
+      return post({ kind: 'pong' });
     case 'end':
       return parentPort?.close();
     case 'read':

@@ -232,6 +232,27 @@ test('a closed replica is detached from every reader and takes no writes', async
   assert.equal(await write(pool, 'again'), 'again');
 });
 
+test('a pool is settled when every reader has done what it was sent before, also when one is lost meanwhile', async () => {
+  const pool = await fakePool({ readers: 2 });
+  const order: string[] = [];
+  const slow = [read(pool, 'pause'), read(pool, 'pause')].map((answer) => answer.then(() => order.push('read')));
+  await pool.settled().then(() => order.push('settled'));
+  await Promise.all(slow);
+  assert.deepEqual(order, ['read', 'read', 'settled']);
+  const lost = read(pool, 'crash in 0');
+  await pool.settled();
+  await lost;
+});
+
+test('replicas whose memory is not worth a garbage collection go without one, and so do all when the pool closes', async () => {
+  const pool = await fakePool({ readers: 1 });
+  for (let replica = 0; replica < 100; replica++) {
+    await pool.openReplica(spec(`c/${replica}`), null);
+    await pool.closeReplica(`c/${replica}`);
+  }
+  assert.equal((await read(pool, 'log')).includes('collect'), false);
+});
+
 test('a replica that cannot be opened is not there', async () => {
   const pool = await fakePool();
   await failsWith(pool.openReplica(spec('c/0', 'broken'), null), 'storage');

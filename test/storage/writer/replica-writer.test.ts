@@ -25,6 +25,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       after,
       end: (error) => ended.push(error),
       warn: () => {},
+      collectGarbageSoon: () => {},
     },
     () => {},
   );

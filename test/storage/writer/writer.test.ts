@@ -144,7 +144,7 @@ test('replicas are closed, opened again, and refused while they are not open', a
   assert.equal(await home.write('upsertPoints', { points: [point(1)] }), 'unavailable');
   await home.open(folder);
   await home.write('upsertPoints', { points: [point(1)] }, { wait: false });
-  assert.equal((await home.ask({ kind: 'close', key: KEY })).kind, 'answer');
+  assert.equal((await home.ask({ kind: 'close', key: KEY, frees: false })).kind, 'answer');
   assert.equal(await home.write('upsertPoints', { points: [point(1)] }), 'unavailable');
   assert.equal((await home.open(folder)).points, 1);
   const damaged = await home.ask({
@@ -197,6 +197,6 @@ test('encoded operations are checked, logged as they are and applied in order; t
   assert.equal(await missing(3, 4), 4);
   assert.equal(await write('shown', upsert(5, 'other')), 'wrongInput');
   assert.deepEqual(await write('applied', clear(3)), [6]);
-  await home.ask({ kind: 'close', key: KEY });
+  await home.ask({ kind: 'close', key: KEY, frees: false });
   assert.equal((await home.open(folder)).points, 3);
 });
