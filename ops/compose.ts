@@ -9,6 +9,7 @@ import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
+import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { bundledEntry } from '../storage/threads/entries.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
@@ -36,10 +37,13 @@ export async function compose(
 ): Promise<Composition> {
   const log = logOf('main');
   const { service, storage } = settings;
+  const memory = new MemoryWatch(storage.performance.memory_budget_mb);
+  log.info(memory.describe());
   const poolOptions = {
     ...readersOf(storage.performance.max_search_threads, doorsInReaders),
     ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
     gathers: cluster !== null,
+    ledger: memory.ledger,
   };
   const { pool, started } = EnginePool.begin(poolOptions, await hasCollections(storage.storage_path));
   pool.onWorker(({ name, event, error }) => {
@@ -75,6 +79,7 @@ export async function compose(
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     log: logOf('http'),
+    memory,
     notReady: () => (ready.done ? membership() : 'collections are being opened'),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),

@@ -43,6 +43,8 @@ export const ERROR_KINDS = {
   bodyTooLarge: { restStatus: 400, grpcStatus: 8, prefix: '' },
   /** A bounded queue is full; retry after `retryAfterMs`. */
   busy: { restStatus: 429, grpcStatus: 8, prefix: 'Too many requests: ' },
+  /** What it would take is more memory than this node has left; retry after `retryAfterMs`. */
+  outOfMemory: { restStatus: 507, grpcStatus: 8, prefix: 'Out of memory: ' },
   /** More than the collection lets through in a minute (strict mode); where waiting helps, retry after `retryAfterMs`. */
   rateLimited: { restStatus: 429, grpcStatus: 8, prefix: 'Rate limiting exceeded: ' },
   /** The node or a replica cannot serve now. One that lost what it had begun says `unknown`. */

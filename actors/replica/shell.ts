@@ -42,7 +42,7 @@ export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaLife, Replica
     step: stepReplica,
     perform: (effect, context) => decideInRow(PERFORM, { parts, context }, effect),
     summarize,
-    facts: agreedFact,
+    facts: (props, state) => ({ ...agreedFact(props, state), ...memoryFact(props) }),
     childFailed: (_name, error) => ({ kind: 'optimizerStopped', error }),
   };
 }
@@ -121,6 +121,12 @@ function agreedFact({ entry, services, shardId }: ReplicaProps, { kind }: Replic
   const { assignments } = services;
   const agreed = assignments.of({ collection: name, uid: belonging.uid, shardId })?.replicas.get(assignments.peerId);
   return agreed === undefined ? {} : { replicaState: agreed };
+}
+
+/** Bytes of the original vectors of its segments. */
+function memoryFact({ key, services }: ReplicaProps): Readonly<Record<string, number>> {
+  const stats = services.engine.stats(key);
+  return stats === null ? {} : { vectorBytes: stats.segments.reduce((bytes, segment) => bytes + segment.vectorBytes, 0) };
 }
 
 /** Passes on the newest figures, one message at a time: figures that come while one waits replace each other. */

@@ -27,7 +27,7 @@ export interface Behaviour<Props, State extends Tagged, Message extends Tagged, 
   /** One short line about a message for the flight recorder, without contents of points. */
   summarize?(message: Message): string;
   /** What the tree of actors shows of it beside its state, by name: `{ replicaState: 'Partial' }`. */
-  facts?(props: Props, state: State): Readonly<Record<string, string>>;
+  facts?(props: Props, state: State): Readonly<Record<string, string | number>>;
   /**
    * The message that tells this actor that a child crashed too often and is stopped. Without it
    * (or with null) the crash goes on: this actor crashes with it.

@@ -9,7 +9,7 @@ export interface ActorTelemetry {
   /** Tag of the current state, `Restarting` while it waits after a crash. */
   readonly state: string;
   /** See `Behaviour.facts`. */
-  readonly facts: Readonly<Record<string, string>>;
+  readonly facts: Readonly<Record<string, string | number>>;
   readonly mailbox: { readonly depth: number; readonly capacity: number };
   readonly processed: number;
   readonly restarts: number;

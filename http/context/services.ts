@@ -4,6 +4,7 @@ import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { Log } from '../../actors/runtime/ports.js';
 import type { GrpcMethodName } from '../../protocols/grpc/method-names.js';
 import type { CollectionDefaults } from '../../protocols/rest/collections.js';
+import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { Endpoint } from './endpoint.js';
 import type { RequestStats } from './request-stats.js';
 
@@ -31,6 +32,7 @@ export interface DoorServices {
   /** By method. */
   readonly grpcStats: RequestStats<GrpcMethodName>;
   readonly log: Log;
+  readonly memory: Pick<MemoryWatch, 'ledger' | 'report'>;
   /** What this node waits for before it should get requests; null: it is ready. */
   readonly notReady: () => string | null;
   /** Milliseconds since the epoch. */

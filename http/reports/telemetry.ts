@@ -5,6 +5,7 @@ import os from 'node:os';
 import type { CallStats } from '../../actors/context/call-stats.js';
 import type { Durations } from '../../actors/context/durations.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
+import type { MemoryReport } from '../../storage/memory/watch.js';
 import type { RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { telemetryClusterReport } from './cluster-report.js';
@@ -167,13 +168,31 @@ function memoryReport(): Json {
   };
 }
 
-function engineReport({ node }: DoorServices, { anonymize }: TelemetryOptions): Json {
+function engineReport({ memory, node }: DoorServices, { anonymize }: TelemetryOptions): Json {
   const { workers, ...waiting } = node.depths();
   const builds = node.buildBudget();
   return {
     ...waiting,
     builds,
+    memory: memoryLedgerReport(memory.report()),
     workers: anonymize ? workers.map((worker) => ({ ...worker, lastError: worker.lastError === null ? null : 'hidden' })) : workers,
+  };
+}
+
+function memoryLedgerReport({ accounts, budget, limitedBy, limits, threads, usedBytes }: MemoryReport): Json {
+  return {
+    limits: {
+      process_bytes: limits.processBytes,
+      cgroup_bytes: limits.cgroupBytes,
+      cgroup_high_bytes: limits.cgroupHighBytes,
+      machine_bytes: limits.machineBytes,
+    },
+    limited_by: limitedBy,
+    budget_bytes: budget.bytes,
+    request_budget_bytes: budget.requestBytes,
+    used_bytes: usedBytes,
+    accounts,
+    threads: Object.fromEntries(threads),
   };
 }
 

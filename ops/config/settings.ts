@@ -48,6 +48,8 @@ export const SETTINGS = {
       max_search_threads: integerLeaf(0, NOT_NEGATIVE),
       optimizer_cpu_budget: integerLeaf(0, {}),
       update_rate_limit: orNull(integerLeaf(1, POSITIVE)),
+      // Troupe's own.
+      memory_budget_mb: orNull(integerLeaf(1, { min: 64 })),
       incoming_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),
       outgoing_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),
     },

@@ -21,7 +21,11 @@ export class FilterCache {
   private readonly entries = new Map<string, CachedBits>();
   private bytes = 0;
 
-  constructor(private readonly bytesMax: number) {}
+  /** tell: is told of its size whenever that changes. */
+  constructor(
+    private readonly bytesMax: number,
+    private readonly tell: (bytes: number) => void = () => {},
+  ) {}
 
   /** The part of one segment. `scope` must name the segment uniquely in this process: `<replica>/<segment id>`. */
   scope(scope: string): ConditionCache {
@@ -33,6 +37,7 @@ export class FilterCache {
   drop(scope: string): void {
     const prefix = `${scope}\n`;
     for (const key of [...this.entries.keys()]) if (key.startsWith(prefix)) this.remove(key);
+    this.tell(this.bytes);
   }
 
   get sizeBytes(): number {
@@ -59,9 +64,10 @@ export class FilterCache {
     this.entries.set(key, entry);
     this.bytes += bytes;
     for (const oldest of this.entries.keys()) {
-      if (this.bytes <= this.bytesMax) return;
+      if (this.bytes <= this.bytesMax) break;
       this.remove(oldest);
     }
+    this.tell(this.bytes);
   }
 
   private remove(key: string): void {

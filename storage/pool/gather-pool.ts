@@ -5,6 +5,7 @@
 
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { GatherAccess } from '../gather/access.js';
+import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { ReadRequest } from '../requests/read-request.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
@@ -15,6 +16,7 @@ export interface GatherPoolOptions {
   /** Worker entry other than the built one. */
   readonly entry: URL | undefined;
   readonly closing: AbortSignal;
+  readonly ledger: SharedLedger;
 }
 
 export interface GatherPoolEvents {
@@ -69,7 +71,7 @@ export class GatherPool {
     this.isOwnEntry = options.entry === undefined;
     const entry = options.entry ?? threadEntry('gather');
     this.slots = new WorkerSlots(
-      { kind: 'gather', count: 1, entry, closing },
+      { kind: 'gather', count: 1, entry, closing, ledger: options.ledger },
       {
         ready: () => this.ready(),
         lost: (_, reason) => this.lost(reason),

@@ -13,6 +13,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../gather/access.js';
+import { type SharedLedger, unlimitedLedger } from '../memory/shared-ledger.js';
 import type {
   BuildReport,
   OwnReads,
@@ -66,6 +67,8 @@ export interface PoolOptions {
   readonly queuedWriteBytesMax?: number;
   /** Whether reads over many nodes are to be answered, which takes a thread more. Default false. */
   readonly gathers?: boolean;
+  /** Counts the memory of requests and threads. Default: one that refuses nothing. */
+  readonly ledger?: SharedLedger;
   /** Worker entries other than the built ones (tests). */
   readonly entries?: { readonly reader?: URL; readonly writer?: URL; readonly builder?: URL; readonly gather?: URL };
 }
@@ -116,6 +119,7 @@ export class EnginePool implements ShardLogPort {
     this.writers = options.writers ?? Math.max(1, Math.floor(cpus / 2));
     const { waitingReadsMax, queuedWritesMax, queuedWriteBytesMax, entries } = options;
     const closing = this.closing.signal;
+    const ledger = options.ledger ?? unlimitedLedger();
     const watchDeadline = (deadlineMs: number): void => this.deadlines.watch(deadlineMs);
     const tellWorker = (event: WorkerEvent): void => {
       for (const listener of this.workerListeners) listener(event);
@@ -129,11 +133,12 @@ export class EnginePool implements ShardLogPort {
         waitingReadsMax,
         entry: entries?.reader,
         closing,
+        ledger,
       },
       { retired: (key, generation, frees) => this.writerPool.retired(key, generation, frees), watchDeadline, tellWorker },
     );
     this.writerPool = new WriterPool(
-      { count: this.writers, queuedWritesMax, queuedWriteBytesMax, entry: entries?.writer, closing },
+      { count: this.writers, queuedWritesMax, queuedWriteBytesMax, entry: entries?.writer, closing, ledger },
       this.readerPool,
       {
         watchDeadline,
@@ -148,7 +153,8 @@ export class EnginePool implements ShardLogPort {
     );
     this.shardLogs = new ShardLogCalls(this.writerPool);
     this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker);
-    this.gatherPool = options.gathers === true ? new GatherPool({ entry: entries?.gather, closing }, { watchDeadline, tellWorker }) : null;
+    this.gatherPool =
+      options.gathers === true ? new GatherPool({ entry: entries?.gather, closing, ledger }, { watchDeadline, tellWorker }) : null;
     this.deadlines = new DeadlineTimer((nowMs) =>
       Math.min(this.readerPool.expire(nowMs), this.writerPool.expire(nowMs), this.gatherPool?.expire(nowMs) ?? Number.POSITIVE_INFINITY),
     );

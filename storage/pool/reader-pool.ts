@@ -9,6 +9,7 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
+import type { SharedLedger } from '../memory/shared-ledger.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { threadEntry } from '../threads/entries.js';
@@ -57,6 +58,7 @@ export interface ReaderPoolOptions {
   /** Worker entry other than the built one. */
   readonly entry: URL | undefined;
   readonly closing: AbortSignal;
+  readonly ledger: SharedLedger;
 }
 
 export interface ReaderPoolEvents {
@@ -164,7 +166,7 @@ export class ReaderPool {
     this.reads = readState(count, limits, countForHeavy);
     const entry = options.entry ?? threadEntry('reader');
     this.slots = new WorkerSlots(
-      { kind: 'reader', count: this.slotCount, entry, closing },
+      { kind: 'reader', count: this.slotCount, entry, closing, ledger: options.ledger },
       {
         ready: (index) => this.readerReady(index),
         lost: (index, reason, isWanted) => this.readerLost(index, reason, isWanted),

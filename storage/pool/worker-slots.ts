@@ -5,6 +5,7 @@
 
 import { type TransferListItem, Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
+import type { SharedLedger } from '../memory/shared-ledger.js';
 import { workerDelayMs } from './pool-state.js';
 
 /** One worker for telemetry. */
@@ -34,8 +35,9 @@ export interface WorkerEvent {
 export interface SlotsOptions {
   readonly kind: 'reader' | 'writer' | 'gather';
   readonly count: number;
-  /** The worker's file. Each starts with its index as data: `{ index }`. */
+  /** The worker's file. Each starts with its index and its part of the ledger as data: `{ index, memory }`. */
   readonly entry: URL;
+  readonly ledger: SharedLedger;
   /** Aborted when the pool closes: from then on a lost thread is not replaced. */
   readonly closing: AbortSignal;
 }
@@ -193,10 +195,10 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
 
   /** Fills a slot. Resolves when its worker is ready; rejects when it is lost before. */
   private fill(slot: Slot): Promise<void> {
-    const { kind, entry } = this.options;
+    const { kind, entry, ledger } = this.options;
     const { index, name } = slot;
     const worker = new Worker(entry, {
-      workerData: { index },
+      workerData: { index, memory: ledger.shareOf(name) },
       name,
       ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
       resourceLimits: SMALL_YOUNG_GENERATION,
@@ -225,6 +227,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
         }
         slot.worker = null;
         slot.up = false;
+        ledger.forget(name);
         const reason = error?.message ?? `ended with code ${code}`;
         if (slot.isEnding) {
           this.on.lost(index, reason, true);

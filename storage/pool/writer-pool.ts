@@ -8,6 +8,7 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { SharedLedger } from '../memory/shared-ledger.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter } from '../threads/messages.js';
 import { FreedMemory } from './freed-memory.js';
@@ -24,6 +25,7 @@ export interface WriterPoolOptions {
   /** Worker entry other than the built one. */
   readonly entry: URL | undefined;
   readonly closing: AbortSignal;
+  readonly ledger: SharedLedger;
 }
 
 export interface WriterPoolEvents {
@@ -100,7 +102,7 @@ export class WriterPool {
     this.queues = Array.from({ length: count }, () => ({ calls: new Map(), queuedBytes: 0, queuedWrites: 0, processed: 0 }));
     const entry = options.entry ?? threadEntry('writer');
     this.slots = new WorkerSlots(
-      { kind: 'writer', count, entry, closing },
+      { kind: 'writer', count, entry, closing, ledger: options.ledger },
       {
         ready: (index) => this.writerReady(index),
         lost: (index, reason) => this.writerLost(index, reason),

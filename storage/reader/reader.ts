@@ -12,6 +12,7 @@ import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
+import { Ledger } from '../memory/shared-ledger.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
@@ -73,6 +74,8 @@ const SLOW_MS = 2000;
 export type OpenDoor = (reader: Reader, message: Extract<ToReader, { kind: 'door' }>) => void;
 
 export class Reader {
+  /** What this thread has of the node's memory. */
+  readonly memory: Ledger;
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
   private readonly context: ReaderContext;
   private aliases: AliasMap = new Map();
@@ -95,7 +98,9 @@ export class Reader {
     private readonly openDoor: OpenDoor = (_reader, { port }) => port.close(),
     private readonly peers: AskPeers | null = null,
   ) {
-    this.context = { slot: data.index, deadline: new Deadline(), filters: new FilterCache(FILTER_CACHE_BYTES_MAX) };
+    this.memory = new Ledger(data.memory);
+    const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes));
+    this.context = { slot: data.index, deadline: new Deadline(), filters };
   }
 
   receive(message: ToReader): void {

@@ -13,6 +13,7 @@ import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/
 import type { UpdateShape, WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherPlace } from '../gather/access.js';
+import type { LedgerShare } from '../memory/shared-ledger.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
 import type { ReplicaDigest, ShardPosition } from './shard-log.js';
@@ -265,6 +266,7 @@ export type FromReader =
 export interface ReaderData {
   /** 0..readers-1: which scratch slot of every segment is this reader's. */
   readonly index: number;
+  readonly memory: LedgerShare;
 }
 
 // ------------------------------------------------------------------ writers

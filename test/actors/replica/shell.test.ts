@@ -9,12 +9,17 @@ const CONFIG = sampleConfig();
 const SELF = 7;
 
 /** What the tree of actors shows of a replica of which this is agreed. agreed: 'alone' for a node of its own, null where nothing is agreed. */
-function factsOf(state: ReplicaLife, agreed: ReplicaState | 'alone' | null): Readonly<Record<string, string>> | undefined {
+function factsOf(state: ReplicaLife, agreed: ReplicaState | 'alone' | null): Readonly<Record<string, string | number>> | undefined {
   const replicas = new Map(agreed === null || agreed === 'alone' ? [] : [[SELF, agreed]]);
   const props = {
     shardId: 0,
     entry: { name: 'c', belonging: agreed === 'alone' ? null : { uid: 1 } },
-    services: { barrier: agreed === 'alone' ? null : () => {}, assignments: { peerId: SELF, of: () => ({ replicas }) } },
+    key: 'c/0',
+    services: {
+      engine: { stats: () => null },
+      barrier: agreed === 'alone' ? null : () => {},
+      assignments: { peerId: SELF, of: () => ({ replicas }) },
+    },
   };
   return replicaBehaviour().facts?.(props as unknown as ReplicaProps, state);
 }

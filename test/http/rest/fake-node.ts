@@ -18,6 +18,7 @@ import type { AliasAction } from '../../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { type HardwareUsage, noUsage } from '../../../protocols/model/usage.js';
 import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
+import { MemoryWatch } from '../../../storage/memory/watch.js';
 import type { PoolDepths } from '../../../storage/pool/pool.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
 
@@ -170,8 +171,18 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly hardwareReporting?: boolean;
   readonly monotonicMs?: () => number;
   readonly nowMs?: () => number;
+  /** Default: one that refuses nothing. */
+  readonly memory?: DoorServices['memory'];
   /** Requests are taken by a reader's server, which asks this before it hands a read on. */
   readonly readAlone?: LoneReader['readAlone'];
+}
+
+/** budget: of all memory; without it nothing is refused. */
+export function fakeMemory(budget?: number): DoorServices['memory'] {
+  const limits = { processBytes: null, cgroupBytes: null, cgroupHighBytes: null, machineBytes: budget ?? Number.MAX_SAFE_INTEGER };
+  const watch = new MemoryWatch(null, limits);
+  watch.stop();
+  return watch;
 }
 
 /** A door on a free port. */
@@ -190,6 +201,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
+    memory: options.memory ?? fakeMemory(),
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: options.nowMs ?? Date.now,
     monotonicMs: options.monotonicMs ?? (() => performance.now()),

@@ -15,6 +15,7 @@ import { loadSettings } from '../../../ops/config/load.js';
 import { moduleLog } from '../../../ops/log.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { GatherAccess, GatherPlace } from '../../../storage/gather/access.js';
+import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
 import { DeadlineTimer } from '../../../storage/pool/deadline-timer.js';
 import { GatherPool } from '../../../storage/pool/gather-pool.js';
 import type { EnginePool } from '../../../storage/pool/pool.js';
@@ -55,7 +56,7 @@ export async function gatheringNode(context: TestContext, shards: number): Promi
   const counts = { reads: 0, asks: 0 };
   const closing = new AbortController();
   const gathering: GatherPool = new GatherPool(
-    { entry: undefined, closing: closing.signal },
+    { entry: undefined, closing: closing.signal, ledger: unlimitedLedger() },
     { watchDeadline: (deadlineMs) => deadlines.watch(deadlineMs), tellWorker: () => {} },
   );
   const deadlines = new DeadlineTimer((nowMs) => gathering.expire(nowMs));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { GatherAccess } from '../../../storage/gather/access.js';
+import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
 import { GatherPool } from '../../../storage/pool/gather-pool.js';
 import { configOf } from '../engine/collection-fixture.js';
 
@@ -17,7 +18,10 @@ const access: GatherAccess = {
 async function poolFor(context: TestContext): Promise<GatherPool> {
   const closing = new AbortController();
   const entry = new URL('../gather/fake-gather.js', import.meta.url);
-  const pool = new GatherPool({ entry, closing: closing.signal }, { watchDeadline: () => {}, tellWorker: () => {} });
+  const pool = new GatherPool(
+    { entry, closing: closing.signal, ledger: unlimitedLedger() },
+    { watchDeadline: () => {}, tellWorker: () => {} },
+  );
   await pool.startAll();
   context.after(() => {
     closing.abort();

@@ -1,0 +1,70 @@
+/** Reads what the system says about memory. What cannot be read is not limited; other systems than Linux only tell of the machine. */
+
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import { join } from 'node:path';
+import { addressLimit, anonymousBytes, cgroupLimit, cgroupMount, type MemoryLimits, memoryCgroups, oomKills, pathsUp } from './limits.js';
+
+const FILES = {
+  1: { max: 'memory.limit_in_bytes', high: null, events: 'memory.oom_control' },
+  2: { max: 'memory.max', high: 'memory.high', events: 'memory.events' },
+} as const;
+
+export function readMemoryLimits(): MemoryLimits {
+  const maxima: number[] = [];
+  const highs: number[] = [];
+  for (const { folders, version } of ownCgroups()) {
+    const { high, max } = FILES[version];
+    for (const folder of folders) {
+      addTo(maxima, cgroupLimit(read(join(folder, max))));
+      if (high !== null) addTo(highs, cgroupLimit(read(join(folder, high))));
+    }
+  }
+  return {
+    processBytes: addressLimit(read('/proc/self/limits')),
+    cgroupBytes: smallest(maxima),
+    cgroupHighBytes: smallest(highs),
+    machineBytes: os.totalmem(),
+  };
+}
+
+/** How often the kernel has killed a process of this one's cgroup for memory, since the cgroup was made; null if it does not say. */
+export function readOomKills(): number | null {
+  for (const { folders, version } of ownCgroups()) {
+    for (const folder of folders) {
+      const kills = oomKills(read(join(folder, FILES[version].events)));
+      if (kills !== null) return kills;
+    }
+  }
+  return null;
+}
+
+/** Memory of this process that the kernel cannot take back without ending it. */
+export function readUsedBytes(): number {
+  return anonymousBytes(read('/proc/self/status')) ?? process.memoryUsage.rss();
+}
+
+/** The folders of this process's cgroups in each hierarchy, its own first. */
+function ownCgroups(): { version: 1 | 2; folders: string[] }[] {
+  const mounts = read('/proc/self/mountinfo');
+  return memoryCgroups(read('/proc/self/cgroup')).flatMap(({ path, version }) => {
+    const mount = cgroupMount(mounts, version);
+    return mount === null ? [] : [{ version, folders: pathsUp(path).map((above) => join(mount, above)) }];
+  });
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function addTo(numbers: number[], value: number | null): void {
+  if (value !== null) numbers.push(value);
+}
+
+function smallest(numbers: readonly number[]): number | null {
+  return numbers.length === 0 ? null : Math.min(...numbers);
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { grantsGrowth, grantsRequest, memoryBudget, noRoomForRequest, noRoomToGrow } from '../../../storage/memory/ledger.js';
+import { Ledger, SharedLedger, SMALL_BYTES } from '../../../storage/memory/shared-ledger.js';
+
+const MB = 1 << 20;
+
+test('the budget is 80 % of the limit, or what is set and within the limit; requests have a quarter of it', () => {
+  assert.deepEqual(memoryBudget(1000 * MB, null), { bytes: 800 * MB, requestBytes: 200 * MB });
+  assert.deepEqual(memoryBudget(1000 * MB, 400), { bytes: 400 * MB, requestBytes: 100 * MB });
+  assert.deepEqual(memoryBudget(1000 * MB, 4000), { bytes: 1000 * MB, requestBytes: 250 * MB });
+});
+
+test('requests are granted up to their part, inclusive; growth up to the budget', () => {
+  const budget = memoryBudget(1000 * MB, null);
+  assert.ok(grantsRequest(budget, 190 * MB, 10 * MB));
+  assert.ok(!grantsRequest(budget, 190 * MB, 10 * MB + 1));
+  assert.ok(grantsGrowth(budget, 790 * MB, 10 * MB));
+  assert.ok(!grantsGrowth(budget, 790 * MB, 10 * MB + 1));
+});
+
+test('a refusal for want of memory says what to do, when to retry, and that nothing was done', () => {
+  const read = noRoomForRequest('busy');
+  assert.equal(read.code, 'busy');
+  assert.match(read.detail, /retry later/);
+  const growth = noRoomToGrow(memoryBudget(1000 * MB, null), 900 * MB);
+  assert.match(growth.detail, /uses 900 MB .* budget is 800 MB: delete points/);
+  for (const error of [read, growth]) {
+    assert.equal(error.outcome, 'none');
+    assert.ok((error.retryAfterMs ?? 0) > 0);
+  }
+});
+
+test('threads share one bound of requests, and each shows what it holds', () => {
+  const shared = new SharedLedger(memoryBudget(1000 * MB, null));
+  const one = new Ledger(shared.shareOf('reader-0'));
+  const other = new Ledger(shared.shareOf('reader-1'));
+  assert.ok(one.reserve('bodies', 150 * MB));
+  assert.ok(!other.reserve('answers', 51 * MB));
+  assert.ok(other.reserve('answers', 50 * MB));
+  assert.equal(shared.held().get('reader-0')?.bodies, 150 * MB);
+  assert.equal(shared.held().get('reader-1')?.answers, 50 * MB);
+  one.release('bodies', 150 * MB);
+  assert.deepEqual([...shared.held().keys()], ['reader-1']);
+  assert.ok(shared.reserve('values', 150 * MB));
+});
+
+test('a lost thread gives back what it held', () => {
+  const shared = new SharedLedger(memoryBudget(1000 * MB, null));
+  const first = new Ledger(shared.shareOf('reader-0'));
+  assert.ok(first.reserve('bodies', 200 * MB));
+  first.note('filters', 3 * MB);
+  assert.ok(!shared.reserve('bodies', MB));
+  shared.forget('reader-0');
+  assert.equal(shared.held().size, 0);
+  assert.ok(shared.reserve('bodies', 200 * MB));
+});
+
+test('what is small is not counted, and what has been noted is replaced', () => {
+  const shared = new SharedLedger(memoryBudget(64 * MB, null));
+  for (let i = 0; i < 100_000; i++) assert.ok(shared.reserve('bodies', SMALL_BYTES - 1));
+  assert.equal(shared.held().size, 0);
+  shared.note('filters', 5 * MB);
+  shared.note('filters', 2 * MB);
+  assert.equal(shared.held().get('main')?.filters, 2 * MB);
+  shared.measured(60 * MB);
+  assert.ok(!shared.hasRoom(0), 'the process uses more than the budget of 51 MB');
+});
