@@ -9,7 +9,7 @@ import * as h2 from '../../protocols/http2/frames.js';
 import { type FieldList, HpackDecoder, TOO_LARGE } from '../../protocols/http2/hpack-decoder.js';
 import { HpackEncoder, literalBlock } from '../../protocols/http2/hpack-encoder.js';
 import { type Http2Stream, NO_HANDLER, newStream, type StreamHandler } from './http2-stream.js';
-import { requestProblem } from './request-fields.js';
+import { bodyLength, requestProblem } from './request-fields.js';
 
 export interface SessionEvents {
   /** A request begins. Its fields are valid; they are the same list again when a client repeats them. */
@@ -71,6 +71,7 @@ export class Http2Session {
   private skipping = 0;
   private lastStream = 0;
   private validFields: FieldList | null = null;
+  private validBodyLength: number | null = null;
   private receiveWindow = CONNECTION_WINDOW;
   private unacknowledged = 0;
   private sendWindow = h2.WINDOW_DEFAULT;
@@ -266,13 +267,20 @@ export class Http2Session {
     if (fields === TOO_LARGE) this.refuse(stream, '431');
     else if (fields !== this.validFields && requestProblem(fields) !== null) this.reset(stream, h2.PROTOCOL_ERROR);
     else {
+      if (fields !== this.validFields) this.validBodyLength = bodyLength(fields);
       this.validFields = fields;
+      stream.bodyLeft = this.validBodyLength;
       stream.handler = this.events.request(stream, fields);
     }
     if (endsStream && !stream.closed) this.requestEnded(stream);
   }
 
+  /** A body of another length than the request says makes it malformed. Source: RFC 9113, section 8.1.1. */
   private requestEnded(stream: Http2Stream): void {
+    if (stream.bodyLeft !== null && stream.bodyLeft > 0) {
+      this.reset(stream, h2.PROTOCOL_ERROR);
+      return;
+    }
     stream.requestEnded = true;
     stream.handler.end();
   }
@@ -284,23 +292,25 @@ export class Http2Session {
     if (length > this.receiveWindow) throw new h2.ConnectionError(h2.FLOW_CONTROL_ERROR, 'there is more DATA than allowed');
     this.receiveWindow -= length;
     this.unacknowledged += length;
-    const stream = this.open(streamId, length);
     const left = padding >= 0 ? length - 1 - padding : length;
+    const stream = this.open(streamId, length, left);
     const data = { stream, endsStream: (flags & h2.END_STREAM) !== 0, left, padding: Math.max(0, padding) };
     if (data.left + data.padding === 0) this.dataEnded(data);
     else this.openData = data;
   }
 
-  /** The stream that takes a frame with this much DATA; undefined when its bytes are for nobody. */
-  private open(streamId: number, length: number): Http2Stream | undefined {
+  /** The stream that takes a frame of DATA; undefined when its bytes are for nobody. bytes: those of the body among them. */
+  private open(streamId: number, length: number, bytes: number): Http2Stream | undefined {
     const stream = this.streams.get(streamId);
     if (stream === undefined) return undefined;
-    if (stream.requestEnded || length > stream.receiveWindow) {
-      this.reset(stream, stream.requestEnded ? h2.STREAM_CLOSED : h2.FLOW_CONTROL_ERROR);
+    const problem = dataProblem(stream, length, bytes);
+    if (problem !== null) {
+      this.reset(stream, problem);
       return undefined;
     }
     stream.receiveWindow -= length;
     stream.unacknowledged += length;
+    if (stream.bodyLeft !== null) stream.bodyLeft -= bytes;
     return stream;
   }
 
@@ -571,6 +581,13 @@ export class Http2Session {
     this.broken = true;
     for (const stream of [...this.streams.values()]) this.forget(stream);
   }
+}
+
+/** Why a stream can't take a frame of DATA; null if it can. */
+function dataProblem({ bodyLeft, receiveWindow, requestEnded }: Http2Stream, length: number, bytes: number): number | null {
+  if (requestEnded) return h2.STREAM_CLOSED;
+  if (length > receiveWindow) return h2.FLOW_CONTROL_ERROR;
+  return bodyLeft !== null && bytes > bodyLeft ? h2.PROTOCOL_ERROR : null;
 }
 
 function put(to: Uint8Array, at: number, bytes: Uint8Array): number {

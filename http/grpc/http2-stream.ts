@@ -17,6 +17,8 @@ export interface Http2Stream {
   receiveWindow: number;
   /** Bytes that came since the client last heard of more. */
   unacknowledged: number;
+  /** Bytes of the body that have not come yet, if the request says how long its body is. */
+  bodyLeft: number | null;
   /** Bytes that may be sent; below 0 after the client has lowered the initial window. */
   sendWindow: number;
   /** The client has sent all of its request. */
@@ -35,6 +37,7 @@ export function newStream(id: number, receiveWindow: number, sendWindow: number,
     handler,
     receiveWindow,
     unacknowledged: 0,
+    bodyLeft: null,
     sendWindow,
     requestEnded: false,
     closed: false,

@@ -246,6 +246,8 @@ test('a header that HTTP/2 does not allow is refused', () => {
     'no name': [...REQUEST, '', 'x'],
     'a line break': [...REQUEST, 'name', 'x\ny'],
     'a field of the connection': [...REQUEST, 'connection', 'close'],
+    'a length that is no number': [...REQUEST, 'content-length', '+3'],
+    'two lengths': [...REQUEST, 'content-length', '3', 'content-length', '4'],
     'te other than trailers': [...REQUEST.slice(0, -1), 'gzip'],
   };
   for (const [what, list] of Object.entries(fields)) {
@@ -254,6 +256,46 @@ test('a header that HTTP/2 does not allow is refused', () => {
     client.send(headers(3));
     assert.equal(client.requests.length, 1, what);
   }
+});
+
+test('a body of another length than the request says ends its stream, not the connection', () => {
+  const withLength = (length: number) => [...REQUEST, 'content-length', String(length)];
+  const bodies: Readonly<Record<string, readonly Uint8Array[]>> = {
+    'too short': [headers(1, withLength(5)), data(1, Buffer.from('abc')), data(1, Buffer.from('d'), h2.END_STREAM)],
+    'too short before trailers': [
+      headers(1, withLength(5)),
+      data(1, Buffer.from('abc')),
+      headers(1, ['x', 'y'], h2.END_HEADERS | h2.END_STREAM),
+    ],
+    'too long': [headers(1, withLength(5)), data(1, Buffer.from('abc')), data(1, Buffer.from('def'))],
+    missing: [headers(1, withLength(5), h2.END_HEADERS | h2.END_STREAM)],
+  };
+  for (const [name, frames] of Object.entries(bodies)) {
+    const client = new Client();
+    assert.equal(resetCode(client.send(...frames)), h2.PROTOCOL_ERROR, name);
+    assert.equal(client.session.broken, false);
+    const [request] = client.requests;
+    assert.deepEqual([request?.ended, request?.cancelled], [false, true], name);
+  }
+});
+
+test('padding does not count for the length that a request says', () => {
+  const client = new Client();
+  const padded = Buffer.from([2, ...Buffer.from('abc'), 0, 0]);
+  for (const stream of [1, 3]) {
+    client.send(
+      headers(stream, [...REQUEST, 'content-length', '5']),
+      h2.frame(h2.DATA, h2.PADDED, stream, padded),
+      data(stream, Buffer.from('de'), h2.END_STREAM),
+    );
+  }
+  assert.deepEqual(
+    client.requests.map(({ body, ended }) => [body.toString(), ended]),
+    [
+      ['abcde', true],
+      ['abcde', true],
+    ],
+  );
 });
 
 test('a header that is larger than the limit gets 431, and the connection goes on', () => {
