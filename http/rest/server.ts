@@ -17,7 +17,7 @@ import { answerCall, type RestCall } from './calls/answer-call.js';
 import { parseQueryString } from './calls/query-string.js';
 import { jsonReply, type RestReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
-import { routeFinder } from './fast/find-route.js';
+import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
 import type { RestDoor, RestOptions } from './start.js';
 
@@ -42,7 +42,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
   const { logRequests, maxBodyBytes } = options;
   const front = new FastFront({
     maxBodyBytes,
-    findRoute: routeFinder(ROUTES),
+    findRequest: requestFinder(ROUTES),
     answer: (request) => answerCall(services, logRequests, fastCall(request)),
     handOn: (socket) => standard(socket),
   });
@@ -82,7 +82,7 @@ function putInFront(server: Server, front: FastFront): (socket: Socket) => void 
 }
 
 function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
-  return { ...found, route: ROUTES[found.at] as Route, url: head.url, query: parseQueryString(head.query), body: () => body, isGone };
+  return { ...found, route: ROUTES[found.at] as Route, url: head.url, body: () => body, isGone };
 }
 
 function createApp(onServer: (server: Server) => void): FastifyInstance {

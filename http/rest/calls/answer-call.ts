@@ -5,13 +5,14 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import { stringifyJson } from '../../../protocols/json.js';
-import { checkCollectionName, type QueryParameters, updateParameters } from '../../../protocols/rest/parameters.js';
+import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
 import { type HttpAnswer, valueEnvelope } from '../../context/answer.js';
 import type { DoorServices } from '../../context/services.js';
 import { pointsRequest } from '../../handlers/points.js';
 import type { NodeRoute, ReadRoute, Route, WriteRoute } from '../../routes.js';
-import { checkedRead, errorReply, hasBody, jsonReply, type RestReply, resultReply } from './reply.js';
+import { checkedRead, checkedWrite, checkNodePath, hasBody, notYet } from './check-head.js';
+import { errorReply, jsonReply, type RestReply, resultReply } from './reply.js';
 
 type Query = RawRequest['query'];
 
@@ -67,7 +68,7 @@ function carryOut(services: DoorServices, call: RestCall, started: number): Prom
     case 'node':
       return node(services, route, call, started);
     case 'later':
-      return Promise.reject(new TroupeError('unsupported', `${route.name} is not available in this release`));
+      return Promise.reject(notYet(route.name));
     default:
       return route satisfies never;
   }
@@ -83,8 +84,7 @@ async function read(services: DoorServices, route: ReadRoute, call: RestCall, st
 
 async function write(services: DoorServices, route: WriteRoute, call: RestCall, started: number): Promise<RestReply> {
   const { path, query } = call;
-  const { wait, timeoutSeconds } = updateParameters(query);
-  checkCollectionName(path.collection_name as string);
+  const { wait, timeoutSeconds } = checkedWrite(path, query);
   const body = await bodyOf(call);
   const raw = pointsRequest(services, { path, query: query as Query, body, consistency: undefined, timeoutSeconds });
   const result = await services.node.write(path.collection_name as string, route.engine, wait, raw);
@@ -93,7 +93,7 @@ async function write(services: DoorServices, route: WriteRoute, call: RestCall, 
 
 async function node(services: DoorServices, route: NodeRoute, call: RestCall, started: number): Promise<RestReply> {
   const { path, query } = call;
-  if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
+  checkNodePath(path);
   const body = hasBody(route) ? await call.body() : EMPTY;
   return nodeAnswer(await route.run(services, { path, query, body }), services.monotonicMs() - started);
 }

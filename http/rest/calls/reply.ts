@@ -1,9 +1,7 @@
-/** Replies of the REST server, and what each of its ways checks of a read before an engine worker gets it. */
+/** Replies of the REST server. */
 
-import { ERROR_KINDS, TroupeError } from '../../../protocols/errors.js';
-import { pointIdFromText } from '../../../protocols/model/point-id.js';
-import { checkCollectionName, type QueryParameters, type ReadParameters, readParameters } from '../../../protocols/rest/parameters.js';
-import type { RawRequest, ReadOperation } from '../../../storage/threads/messages.js';
+import { ERROR_KINDS } from '../../../protocols/errors.js';
+import type { RawRequest } from '../../../storage/threads/messages.js';
 import { clientFacts, envelope, errorBody, errorHeaders } from '../../context/answer.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import { usageMember } from '../../context/hardware.js';
@@ -21,19 +19,6 @@ export interface RestReply {
 
 const JSON_TYPE = 'application/json';
 const NO_HEADERS: readonly string[] = [];
-
-/** Whether requests of this method have a body. */
-export function hasBody({ method }: Pick<Endpoint, 'method'>): boolean {
-  return method !== 'GET' && method !== 'DELETE';
-}
-
-/** The parameters of a read of points, and its path. Errors: `malformedParameter`, `wrongInput`, `invalidPath`. */
-export function checkedRead(operation: ReadOperation, path: Readonly<Record<string, string>>, query: QueryParameters): ReadParameters {
-  const parameters = readParameters(query);
-  if (operation === 'getPoint') checkPointId(path.id as string);
-  checkCollectionName(path.collection_name as string);
-  return parameters;
-}
 
 export function jsonReply(status: number, body: Buffer): RestReply {
   return { status, type: JSON_TYPE, headers: NO_HEADERS, body, isBodyTooLarge: false };
@@ -53,9 +38,4 @@ export function errorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | '
     body: errorBody(facts, milliseconds),
     isBodyTooLarge: facts.code === 'bodyTooLarge',
   };
-}
-
-function checkPointId(text: string): void {
-  if (pointIdFromText(text) === undefined)
-    throw new TroupeError('wrongInput', `${JSON.stringify(text)} is not a point id: expected an unsigned integer or a UUID`);
 }

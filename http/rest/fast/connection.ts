@@ -7,24 +7,24 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type BytesTaker, takeBytes } from '../../context/socket-bytes.js';
 import type { RestReply } from '../calls/reply.js';
-import type { FindRoute, FoundRoute } from './find-route.js';
+import type { FindRequest, FoundRequest } from './find-request.js';
 import { type RequestHead, readHead } from './head.js';
 
 /** A plain request. */
 export interface FastRequest {
   readonly head: RequestHead;
-  readonly found: FoundRoute;
+  readonly found: FoundRequest;
   /** In a buffer of its own. */
   readonly body: Uint8Array;
   readonly isGone: () => boolean;
-  /** Calls the listener if the client goes away before its answer. */
+  /** Calls the listener if the client goes away before its answer. With a listener, it is gone when it ends its half of the connection. */
   readonly onGone: (listener: () => void) => void;
 }
 
 /** What a connection needs of the server that it belongs to. */
 export interface FastServer {
   readonly maxBodyBytes: number;
-  readonly findRoute: FindRoute;
+  readonly findRequest: FindRequest;
   readonly isClosing: boolean;
   /** Null if the client is gone. Never rejects. */
   answer(request: FastRequest): RestReply | null | Promise<RestReply | null>;
@@ -38,7 +38,7 @@ export interface FastServer {
 /** A request whose body is on its way. */
 interface Incoming {
   readonly head: RequestHead;
-  readonly found: FoundRoute;
+  readonly found: FoundRequest;
   readonly body: Buffer;
   filled: number;
 }
@@ -125,7 +125,15 @@ export class FastConnection implements BytesTaker {
     this.#hasEnded = true;
     if (this.#isIdle()) this.socket.destroySoon();
     else if (!this.#isBusy) this.#endWith(BAD_REQUEST);
+    else if (this.#giveUp !== null) this.#endWork(this.#giveUp);
   };
+
+  /** Http-H8: what is left of earlier answers still goes to the client. */
+  #endWork(giveUp: () => void): void {
+    this.#isOver = true;
+    giveUp();
+    this.socket.destroySoon();
+  }
 
   /** The client is gone. */
   readonly #onError = (): void => this.cut();
@@ -182,7 +190,7 @@ export class FastConnection implements BytesTaker {
     const unread = this.#unread;
     if (unread.length === 0) return null;
     const head = readHead(unread);
-    const found = head === null || head.bodyBytes > this.server.maxBodyBytes ? null : this.server.findRoute(head.method, head.path);
+    const found = head === null || this.#isOdd(head) ? null : this.server.findRequest(head);
     if (head === null || found === null) {
       this.#handOn();
       return null;
@@ -190,6 +198,11 @@ export class FastConnection implements BytesTaker {
     const incoming = { head, found, body: Buffer.allocUnsafeSlow(head.bodyBytes), filled: 0 };
     this.#unread = this.#fill(incoming, unread.subarray(head.bytes));
     return incoming;
+  }
+
+  /** The body is too long, or there are bytes behind the last request of the connection. */
+  #isOdd({ bodyBytes, bytes, isLast }: RequestHead): boolean {
+    return bodyBytes > this.server.maxBodyBytes || (isLast && this.#unread.length > bytes + bodyBytes);
   }
 
   #handOn(): void {

@@ -3,11 +3,11 @@
 import type { Socket } from 'node:net';
 import type { RestReply } from '../calls/reply.js';
 import { FastConnection, type FastRequest, type FastServer } from './connection.js';
-import type { FindRoute } from './find-route.js';
+import type { FindRequest } from './find-request.js';
 
 export interface FrontOptions {
   readonly maxBodyBytes: number;
-  readonly findRoute: FindRoute;
+  readonly findRequest: FindRequest;
   /** As in `FastServer`. */
   readonly answer: (request: FastRequest) => RestReply | null | Promise<RestReply | null>;
   readonly handOn: (socket: Socket) => void;
@@ -17,14 +17,14 @@ const CHECK_EVERY_MS = 5000;
 
 export class FastFront implements FastServer {
   readonly maxBodyBytes: number;
-  readonly findRoute: FindRoute;
+  readonly findRequest: FindRequest;
   isClosing = false;
   readonly #connections = new Set<FastConnection>();
   readonly #checking: NodeJS.Timeout;
 
   constructor(private readonly options: FrontOptions) {
     this.maxBodyBytes = options.maxBodyBytes;
-    this.findRoute = options.findRoute;
+    this.findRequest = options.findRequest;
     this.#checking = setInterval(() => this.checkTimes(Date.now()), CHECK_EVERY_MS);
     this.#checking.unref();
   }

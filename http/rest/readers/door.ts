@@ -13,10 +13,10 @@ import type { HeavyRead } from '../../../storage/threads/messages.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
 import { pointsRequest } from '../../handlers/points.js';
-import { parseQueryString } from '../calls/query-string.js';
-import { checkedRead, errorReply, hasBody, type RestReply, resultReply } from '../calls/reply.js';
+import { checkedRead, hasBody } from '../calls/check-head.js';
+import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
 import type { FastRequest } from '../fast/connection.js';
-import { routeFinder } from '../fast/find-route.js';
+import { requestFinder } from '../fast/find-request.js';
 import { FastFront } from '../fast/front.js';
 import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.js';
 
@@ -53,7 +53,7 @@ export class ReaderDoor {
     this.#counts = new SharedCounts(counts);
     this.#front = new FastFront({
       maxBodyBytes,
-      findRoute: routeFinder(rows),
+      findRequest: requestFinder(rows),
       answer: (request) => this.#answer(request),
       handOn: (socket) => this.#pipe(socket),
     });
@@ -116,11 +116,10 @@ export class ReaderDoor {
   }
 
   /** The reply to a read; else as `readAlone`. */
-  #read({ body, found, head }: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
-    const { path } = found;
+  #read({ body, found }: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
+    const { path, query } = found;
     try {
-      if (row.engine === null) return null;
-      const query = parseQueryString(head.query);
+      if (row.kind !== 'read') return null;
       const parameters = checkedRead(row.engine, path, query);
       const call = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, ...parameters };
       const raw = pointsRequest(SERVICES, call);

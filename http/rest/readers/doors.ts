@@ -72,5 +72,16 @@ function packed(id: number, reply: RestReply | null): [ToDoor, ArrayBuffer[]] {
 
 function rowOf(route: Route): DoorRow {
   const { access, method, name, path } = route;
-  return { access, method, path, engine: route.kind === 'read' ? route.engine : null, isFixed: FIXED.has(name) };
+  const row = { access, method, path, isFixed: FIXED.has(name) };
+  switch (route.kind) {
+    case 'read':
+      return { ...row, kind: 'read', engine: route.engine };
+    case 'later':
+      return { ...row, kind: 'later', name };
+    case 'write':
+    case 'node':
+      return { ...row, kind: route.kind };
+    default:
+      return route satisfies never;
+  }
 }

@@ -1,17 +1,17 @@
 /** Messages between the REST server of a reader's thread and the main thread. */
 
-import type { HeavyRead, ReadOperation } from '../../../storage/threads/messages.js';
+import type { HeavyRead } from '../../../storage/threads/messages.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
+import type { HeadRow } from '../calls/check-head.js';
 import type { RestReply } from '../calls/reply.js';
 
-/** A row of the table of routes, without what carries it out. */
-export interface DoorRow extends Pick<Endpoint, 'access' | 'method' | 'path'> {
-  /** The read that a reader may answer by itself; null for all that the main thread answers. */
-  readonly engine: ReadOperation | null;
-  /** The answer is always the same, as long as the main thread works. */
-  readonly isFixed: boolean;
-}
+/** A row of the table of routes, without what carries it out. A reader may answer rows of kind `read` by itself. */
+export type DoorRow = HeadRow &
+  Pick<Endpoint, 'access'> & {
+    /** The answer is always the same, as long as the main thread works. */
+    readonly isFixed: boolean;
+  };
 
 export interface ReaderDoorSettings {
   readonly host: string;

@@ -56,6 +56,29 @@ for (const [name, options] of Object.entries(WAYS)) {
     assert.equal(node.asked.length, 0);
   });
 
+  for (const [what, line] of Object.entries({
+    parameter: 'POST /collections/c/points/count?timeout=0',
+    'write’s parameter': 'PUT /collections/c/points?ordering=none',
+    'collection name': `PATCH /collections/${'c'.repeat(256)}`,
+    operation: 'POST /collections/c/snapshots',
+  })) {
+    test(`${name} refuses a request for its ${what} before its body has come`, { timeout: 10_000 }, async (t) => {
+      const { door } = await openCollection(t, options);
+      const socket = connect({ port: door.port, host: '127.0.0.1' });
+      t.after(() => socket.destroy());
+      socket.write(`${line} HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{`);
+      const [answer] = await once(socket, 'data');
+      assert.match(String(answer), /^HTTP\/1\.1 4\d\d .*"status":\{"error"/s);
+    });
+  }
+
+  test(`${name} does not answer a last request that has bytes behind it`, async (t) => {
+    const { door, node } = await openCollection(t, options);
+    const text = await sendRaw(door.port, `${COUNT}connection: close\r\ncontent-length: 2\r\n\r\n{}{}`);
+    assert.match(text, /^HTTP\/1\.1 400 Bad Request\r\n.*"message":"Client Error"/s);
+    assert.ok(node.asked.length <= 1);
+  });
+
   test(`${name} takes a body that comes in many parts, also with the next request behind it`, async (t) => {
     const { door, node } = await openCollection(t, options);
     const body = 'x'.repeat(700_000);
@@ -160,7 +183,7 @@ async function openFront(t: TestContext): Promise<{ front: FastFront; port: numb
   const release: (() => void)[] = [];
   const front = new FastFront({
     maxBodyBytes: 1000,
-    findRoute: () => ({ at: 0, path: {} }),
+    findRequest: () => ({ at: 0, path: {}, query: {} }),
     answer: () => new Promise((resolve) => release.push(() => resolve(jsonReply(200, Buffer.from('1'))))),
     handOn: (socket) => socket.destroy(),
   });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../../protocols/errors.js';
 import type { AloneAnswer } from '../../../../storage/reader/reader.js';
@@ -87,7 +88,22 @@ test('a read that is too heavy for a reader goes to the main thread, marked as s
   );
 });
 
-test('a heavy read is told when its client resets the connection', async (t) => {
+for (const [how, leave] of Object.entries({
+  'resets the connection': (socket: Socket) => socket.resetAndDestroy(),
+  'ends its half of the connection': (socket: Socket) => socket.end(),
+})) {
+  test(`a heavy read is told when its client ${how}, which is then closed`, async (t) => {
+    const { asked, socket } = await askHeavy(t);
+    const closed = once(socket, 'close');
+    const { heavy } = await asked;
+    assert.equal(heavy?.gone[0], 0);
+    leave(socket);
+    while (heavy.gone[0] === 0) await new Promise(setImmediate);
+    await closed;
+  });
+}
+
+async function askHeavy(t: TestContext): Promise<{ asked: Promise<RawRequest>; socket: Socket }> {
   const harness = await openReader(t, () => 'heavy');
   const asked = new Promise<RawRequest>((resolve) => {
     harness.node.read = (_collection, _operation, request) => {
@@ -97,10 +113,16 @@ test('a heavy read is told when its client resets the connection', async (t) => 
   });
   const socket = connect(harness.door.port, '127.0.0.1');
   socket.write(`POST ${COUNT} HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}`);
-  const { heavy } = await asked;
-  assert.equal(heavy?.gone[0], 0);
-  socket.resetAndDestroy();
-  while (heavy.gone[0] === 0) await new Promise(setImmediate);
+  return { asked, socket };
+}
+
+test('a quick request of a client that has ended its half of the connection is answered', async (t) => {
+  const harness = await openReader(t, () => null);
+  harness.node.answer = () => new Promise((resolve) => setTimeout(() => resolve(Buffer.from('7')), 20));
+  const socket = connect({ port: harness.door.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.end(`POST ${COUNT} HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}`);
+  const [answer] = await once(socket, 'data');
+  assert.match(String(answer), /^HTTP\/1\.1 200 OK.*"result":7/s);
 });
 
 test('a fixed answer is given again for half a second without the main thread, byte for byte, and counted', async (t) => {
