@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { constants, statSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { initChecksum } from '../../storage/disk/checksum.js';
 import { isMarkedMade } from '../../storage/disk/format-marker.js';
@@ -199,7 +199,8 @@ class FolderOfCollections implements CollectionStore {
 
 async function prepareFolder(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true });
+    const firstMade = await mkdir(path, { recursive: true });
+    if (firstMade !== undefined) for (const parent of new Set([dirname(path), dirname(firstMade)])) await syncFolder(parent);
     await access(path, constants.R_OK | constants.W_OK);
   } catch (error) {
     throw new TroupeError('storage', `the folder ${path} cannot be used: ${(error as Error).message}`, { cause: error });

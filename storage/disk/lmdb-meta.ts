@@ -5,38 +5,88 @@
  * its root has the same number.
  */
 
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 const MAGIC = 0xbeef_c0de;
+/** `MDB_DATA_VERSION`. */
+const VERSION = 2;
+/** `MDB_ENCRYPT`. */
+const ENCRYPTED_FLAG = 0x2000;
 /** Bytes of a page's header, and of fields from the page's start. Source: `MDB_meta` of the LMDB that lmdb 3.5 builds, and a look at its files. */
+const PAGE_FLAGS_AT = 18;
+const META_FLAG = 0x08;
 const MAGIC_AT = 24;
+const VERSION_AT = 28;
 const PAGE_BYTES_AT = 48;
+const FLAGS_AT = 52;
 const ROOT_AT = 136;
+const LAST_PAGE_AT = 144;
 const TRANSACTION_AT = 152;
 const META_BYTES = 160;
-const PAGE_BYTES_MAX = 65_536;
+/** Powers of two from 512 to 64 KB. */
+const PAGE_SIZES: ReadonlySet<number> = new Set(Array.from({ length: 8 }, (_, power) => 512 << power));
 const PAGE_TRANSACTION_AT = 8;
 /** Root of an environment to which nothing was committed yet. */
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
+
+interface MetaPages {
+  readonly first: Buffer;
+  readonly second: Buffer;
+  readonly pageBytes: number;
+}
+
+/**
+ * Why LMDB cannot even open the file: a meta page is cut off, is none, or names more than `bytesMax` bytes of pages; null for nothing.
+ * Opening such a file ends the process.
+ */
+export function unreadableMeta(file: string, bytesMax: number): string | null {
+  const fd = openSync(file, 'r');
+  try {
+    const pages = readMetaPages(fd);
+    if (typeof pages === 'string') return pages;
+    const { first, pageBytes, second } = pages;
+    const isTooLong = [first, second].some((meta) => Number(meta.readBigUInt64LE(LAST_PAGE_AT)) * pageBytes > bytesMax);
+    return isTooLong ? 'a meta page names pages that the file does not have' : null;
+  } finally {
+    closeSync(fd);
+  }
+}
 
 /** What is wrong with the meta pages of an LMDB file to which something was committed; null for nothing. */
 export function damagedMeta(file: string): string | null {
   const fd = openSync(file, 'r');
   try {
-    const first = Buffer.alloc(META_BYTES);
-    readSync(fd, first, 0, META_BYTES, 0);
-    const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
-    if (first.readUInt32LE(MAGIC_AT) !== MAGIC || pageBytes < META_BYTES || pageBytes > PAGE_BYTES_MAX)
-      return 'the first meta page is damaged';
-    const second = Buffer.alloc(META_BYTES);
-    readSync(fd, second, 0, META_BYTES, pageBytes);
-    if (second.readUInt32LE(MAGIC_AT) !== MAGIC) return 'the second meta page is damaged';
+    const pages = readMetaPages(fd);
+    if (typeof pages === 'string') return pages;
+    const { first, pageBytes, second } = pages;
     const apart = first.readBigUInt64LE(TRANSACTION_AT) - second.readBigUInt64LE(TRANSACTION_AT);
     const wroteRoots = [first, second].every((meta) => isOwnRoot(fd, meta, pageBytes));
     return wroteRoots && (apart === 1n || apart === -1n) ? null : 'the meta pages do not follow each other';
   } finally {
     closeSync(fd);
   }
+}
+
+/** Both meta pages, or what is wrong with them. */
+function readMetaPages(fd: number): MetaPages | string {
+  const first = Buffer.alloc(META_BYTES);
+  readSync(fd, first, 0, META_BYTES, 0);
+  const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
+  if (!isMeta(first) || !PAGE_SIZES.has(pageBytes)) return 'the first meta page is damaged';
+  if (fstatSync(fd).size < 2 * pageBytes) return 'the second meta page is cut off';
+  const second = Buffer.alloc(META_BYTES);
+  readSync(fd, second, 0, META_BYTES, pageBytes);
+  if (!isMeta(second) || second.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) return 'the second meta page is damaged';
+  return { first, second, pageBytes };
+}
+
+function isMeta(page: Buffer): boolean {
+  return (
+    (page.readUInt16LE(PAGE_FLAGS_AT) & META_FLAG) !== 0 &&
+    page.readUInt32LE(MAGIC_AT) === MAGIC &&
+    (page.readUInt32LE(VERSION_AT) & 0xffff) === VERSION &&
+    (page.readUInt16LE(FLAGS_AT) & ENCRYPTED_FLAG) === 0
+  );
 }
 
 function isOwnRoot(fd: number, meta: Buffer, pageBytes: number): boolean {

@@ -6,13 +6,17 @@
  * - One process has one native environment per file, whatever number of threads opens it; a thread that only reads
  *   opens it with `openReadOnly` after the writer has opened it, since opening a database that is new to the
  *   environment is no thread-safe act.
- * - The address space is reserved once, so that files grow without being mapped anew (which LMDB does beyond it).
+ * - Opening is tried only where it cannot fail in native code, which would end the process (`lmdb-open.ts`).
+ * - An environment begins with a small address space. A transaction that needs more has LMDB map the file anew, to twice the size; the older
+ *   maps stay for readers until the environment is closed. Mapping must not fail either (`MapRoom`).
  */
 
 import { mkdirSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
-import { TroupeError } from '../../protocols/errors.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
 
 /** Names of the databases of a replica; see `replica/records.ts`. */
 export const DATABASES = ['meta', 'wal', 'ids', 'rows', 'payload', 'index', 'deleted'] as const;
@@ -21,9 +25,6 @@ export type DatabaseName = (typeof DATABASES)[number];
 
 /** Longest key LMDB takes with pages of 4096 bytes. */
 export const KEY_BYTES_MAX = 1978;
-
-/** 64 GiB of address space; no memory and no disk until used. */
-const MAP_BYTES = 64 * 2 ** 30;
 
 /** LMDB or the disk refused. Whatever was asked for has not happened. */
 export class LmdbError extends TroupeError {
@@ -62,6 +63,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Nothing was ever committed to it before. */
   readonly isNew: boolean;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
+  private readonly room: MapRoom;
   private tables!: Tables<Name>;
 
   private constructor(
@@ -72,6 +74,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   ) {
     this.folder = folder;
     this.root = root;
+    this.room = new MapRoom(`${dataFile(folder)}: cannot write`);
+    this.room.begin(mapOf(root));
     this.isNew = root.transactionSync(() => {
       const first = root.getWriteTxnId() === 1;
       this.tables = openTables(root, databases);
@@ -82,17 +86,22 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
 
   /**
    * Opens or makes the environment. `initialize` writes the first records of a new one, in the transaction that makes
-   * the databases: an environment that has databases has these records. databases: a replica's unless given. Errors: `storage`.
+   * the databases: an environment that has databases has these records. databases: a replica's unless given. threads: that may read it.
+   * No other thread may have the environment open. Errors: `storage`; of outcome `none` if something is lacking that others may give back.
    */
   static open<Name extends string = DatabaseName>(
     folder: string,
     initialize: (environment: Environment<Name>) => void,
     databases: readonly Name[] = ofReplica(),
+    threads = os.availableParallelism(),
   ): Environment<Name> {
+    let root: RootDatabase<Uint8Array, Uint8Array> | null = null;
     try {
       mkdirSync(folder, { recursive: true });
-      return new Environment(folder, openRoot(folder, false, databases.length), initialize, databases);
+      root = openRoot(folder, prepareOpening(folder, threads), false, databases.length);
+      return new Environment(folder, root, initialize, databases);
     } catch (error) {
+      root?.close().catch(() => {});
       throw storageError(`cannot open ${folder}`, error);
     }
   }
@@ -106,6 +115,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     try {
       return this.root.transactionSync(() => {
         if (this.root.getWriteTxnId() === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
+        this.room.begin(mapOf(this.root));
         const result = action();
         ended = true;
         return result;
@@ -119,6 +129,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Within `write` only. */
   put(database: Name, key: Uint8Array, value: Uint8Array): void {
     try {
+      this.take(value.length);
       this.tables[database].putSync(key, value);
     } catch (error) {
       throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
@@ -128,6 +139,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Within `write` only. Whether there was something to remove. */
   remove(database: Name, key: Uint8Array): boolean {
     try {
+      this.take(0);
       return this.tables[database].removeSync(key);
     } catch (error) {
       throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
@@ -148,6 +160,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Removes all entries; within `write` only. */
   clear(database: Name): void {
     try {
+      this.take(0);
       this.tables[database].clearSync();
     } catch (error) {
       throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
@@ -188,6 +201,15 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   async close(): Promise<void> {
     await this.root.close();
   }
+
+  /** Errors: `LmdbError` if the map cannot grow for a change with so many bytes of value. */
+  private take(bytes: number): void {
+    try {
+      this.room.take(bytes);
+    } catch (error) {
+      throw new LmdbError(errorFacts(error).detail, false, error);
+    }
+  }
 }
 
 /** One environment in a thread that reads it: everything between `refresh` and `release` is one snapshot. */
@@ -206,7 +228,7 @@ export class SnapshotReader<Name extends string = DatabaseName> implements Readi
   /** Errors: `storage`, also when the environment is not there. */
   static openReadOnly<Name extends string = DatabaseName>(folder: string, databases: readonly Name[] = ofReplica()): SnapshotReader<Name> {
     try {
-      return new SnapshotReader(folder, openRoot(folder, true, databases.length), databases);
+      return new SnapshotReader(folder, openRoot(folder, prepareOpening(folder, null), true, databases.length), databases);
     } catch (error) {
       throw storageError(`cannot open ${folder}`, error);
     }
@@ -301,7 +323,7 @@ function dataFile(folder: string): string {
   return path.join(folder, 'data.mdb');
 }
 
-function openRoot(folder: string, readOnly: boolean, databases: number): RootDatabase<Uint8Array, Uint8Array> {
+function openRoot(folder: string, plan: OpeningPlan, readOnly: boolean, databases: number): RootDatabase<Uint8Array, Uint8Array> {
   return open<Uint8Array, Uint8Array>({
     path: folder,
     noSubdir: false,
@@ -309,11 +331,17 @@ function openRoot(folder: string, readOnly: boolean, databases: number): RootDat
     overlappingSync: false,
     noSync: false,
     noMetaSync: false,
-    mapSize: MAP_BYTES,
+    mapSize: plan.mapBytes,
+    maxReaders: plan.maxReaders,
     maxDbs: databases + 1,
     encoding: 'binary',
     keyEncoding: 'binary',
   });
+}
+
+/** lmdb's types leave the native environment out. */
+function mapOf(root: RootDatabase<Uint8Array, Uint8Array>): MapState {
+  return (root as unknown as { readonly env: { info(): MapState } }).env.info();
 }
 
 function ofReplica<Name extends string>(): readonly Name[] {

@@ -5,6 +5,7 @@
  */
 
 import { rmSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
@@ -12,8 +13,9 @@ import { type CollectionConfig, type FieldSchema, sameSchema } from '../../proto
 import type { PointId } from '../../protocols/model/point-id.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
+import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, isMarkedMade, markMade } from '../disk/format-marker.js';
-import { afterPrefix, Environment } from '../disk/lmdb.js';
+import { afterPrefix, DATABASES, Environment } from '../disk/lmdb.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js';
@@ -117,10 +119,14 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     await initChecksum();
     checkFormat(spec.folder, FORMAT);
     if (damaged !== null) throw new TroupeError('storage', damaged);
-    const environment = Environment.open(path.join(spec.folder, 'lmdb'), writeFirstRecords);
+    const lmdb = path.join(spec.folder, 'lmdb');
+    const isMade = isMarkedMade(spec.folder);
+    if (!isMade) sweep(spec.folder);
+    // Besides the readers: its writer, and builders.
+    const environment = Environment.open(lmdb, writeFirstRecords, DATABASES, spec.readers + os.availableParallelism() + 1);
     try {
-      if (environment.isNew && isMarkedMade(spec.folder))
-        throw new TroupeError('storage', `${path.join(spec.folder, 'lmdb', 'data.mdb')} is missing or empty`);
+      if (environment.isNew && isMade) throw new TroupeError('storage', `${path.join(lmdb, 'data.mdb')} is missing or empty`);
+      if (environment.isNew) syncFolderNow(lmdb);
       const warn = (message: string): void => hooks.warn(message);
       const rowFiles = new AppendFolder(path.join(spec.folder, 'rows'));
       const loaded = await loadReplica(environment, rowFiles, spec, warn);
@@ -506,6 +512,11 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
     return segment;
   }
+}
+
+/** Removes what a replica that was never made to the end has left: nobody was told that it has anything, and LMDB may not survive its file. */
+function sweep(folder: string): void {
+  for (const part of ['lmdb', 'wal', 'rows']) rmSync(path.join(folder, part), { recursive: true, force: true });
 }
 
 // ------------------------------------------------------------------ sealed segments

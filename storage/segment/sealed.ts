@@ -84,7 +84,9 @@ export function segmentFolder(replicaFolder: string, segment: number): string {
 export function beginSegmentFolder(folder: string): string {
   const unfinished = unfinishedFolder(folder);
   fs.rmSync(unfinished, { recursive: true, force: true });
-  fs.mkdirSync(unfinished, { recursive: true });
+  const firstMade = fs.mkdirSync(unfinished, { recursive: true });
+  // Else a power cut after the first build could take the folder of all segments with it.
+  if (firstMade !== undefined && firstMade !== unfinished) syncFolderNow(path.dirname(firstMade));
   return unfinished;
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, mkdtemp, open, readdir, readFile, readlink, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
@@ -22,6 +22,22 @@ beforeEach(async () => {
 });
 
 const collection = (name: string, threshold = 10) => ({ name, config: sampleConfig({ indexing_threshold: threshold }) });
+
+test('the folder of all collections is on disk before a collection can be in it', async (t) => {
+  if (process.platform !== 'linux') return t.skip('needs /proc to name the folders');
+  const probe = await open(base);
+  const synced: string[] = [];
+  const handles = Object.getPrototypeOf(probe) as FileHandle;
+  await probe.close();
+  const { sync } = handles;
+  t.mock.method(handles, 'sync', async function (this: FileHandle) {
+    synced.push(await readlink(`/proc/self/fd/${this.fd}`));
+    return sync.call(this);
+  });
+  const fresh = join(base, 'fresh');
+  await openCollectionStore(fresh, () => {});
+  assert.deepEqual(new Set(synced), new Set([base, fresh]));
+});
 
 test('a created collection is found and loaded as it was', async () => {
   await store.create(collection('Pictures'));

@@ -1,0 +1,125 @@
+/**
+ * What must hold before LMDB opens an environment. When opening fails in native code, lmdb frees what it never made, and the process ends;
+ * so whatever can fail there is tried before: the meta pages, descriptors, addresses, room on the disk.
+ */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import { unreadableMeta } from './lmdb-meta.js';
+import { requireAddresses, requireDescriptors, requireDiskRoom } from './machine.js';
+
+/** Of the lock file: `MDB_txninfo` without its first reader, and a reader. Source: files of lmdb 3.5. */
+const LOCK_HEAD_BYTES = 208;
+const LOCK_READER_BYTES = 64;
+/** LMDB's own number of readers, and what each thread may have. A thread that was terminated gives its places back a little later. */
+const READERS_MIN = 126;
+const READERS_PER_THREAD = 4;
+
+/** Address space of a new environment; LMDB maps its file anew when that is not enough (`MapRoom`). */
+export const MAP_BYTES_MIN = 256 * 2 ** 20;
+/** The first pages of a new file with all its databases, and room for what other threads write meanwhile. */
+const NEW_FILE_BYTES = 256 * 2 ** 10;
+
+export interface OpeningPlan {
+  readonly mapBytes: number;
+  readonly maxReaders: number;
+}
+
+/** Number of readers that an environment is laid out for. threads: that may read it. */
+export function readersFor(threads: number): number {
+  return Math.max(READERS_MIN, READERS_PER_THREAD * threads);
+}
+
+/** Address space for a file of so many bytes: it can double before it is mapped anew. */
+export function mapBytesFor(fileBytes: number): number {
+  return Math.max(MAP_BYTES_MIN, 2 ** Math.ceil(Math.log2(2 * Math.max(1, fileBytes))));
+}
+
+/**
+ * Checks that the environment can be opened, or made where `isWriter`. threads: that may read it; null for a reader, which takes the number
+ * that it finds. Errors: `storage`, of outcome `none` for what is lacking, else with the damage.
+ */
+export function prepareOpening(folder: string, threads: number | null): OpeningPlan {
+  const data = path.join(folder, 'data.mdb');
+  const doing = `cannot open ${data}`;
+  const fileBytes = fs.statSync(data, { throwIfNoEntry: false })?.size ?? 0;
+  if (threads === null && fileBytes === 0) throw new TroupeError('storage', `${data} is missing or empty`);
+  const mapBytes = mapBytesFor(fileBytes);
+  requireDescriptors(folder, doing);
+  if (fileBytes > 0) {
+    const damage = unreadableMeta(data, mapBytes);
+    if (damage !== null) throw new TroupeError('storage', `${data}: ${damage}`);
+  }
+  requireAddresses(mapBytes, doing);
+  const maxReaders = readersFor(threads ?? 0);
+  const lockBytes = LOCK_HEAD_BYTES + LOCK_READER_BYTES * maxReaders;
+  if (fileBytes === 0) requireDiskRoom(folder, NEW_FILE_BYTES + lockBytes, doing);
+  fillLockFile(path.join(folder, 'lock.mdb'), lockBytes, threads !== null);
+  return { mapBytes, maxReaders };
+}
+
+/**
+ * Gives the lock file its bytes. LMDB makes it with a hole and maps it: a full disk would end the process that writes there. isWriter: no
+ * other thread has the environment open, so holes that an earlier release left can be filled.
+ */
+function fillLockFile(file: string, bytes: number, isWriter: boolean): void {
+  const stat = fs.statSync(file, { throwIfNoEntry: false });
+  const isWhole = stat !== undefined && stat.size >= bytes && stat.blocks * 512 >= stat.size;
+  if (isWhole || (stat !== undefined && !isWriter)) return;
+  try {
+    const content = Buffer.alloc(Math.max(bytes, stat?.size ?? 0));
+    const descriptor = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o664);
+    try {
+      fs.readSync(descriptor, content, 0, content.length, 0);
+      for (let done = 0; done < content.length; ) done += fs.writeSync(descriptor, content, done, content.length - done, done);
+    } finally {
+      fs.closeSync(descriptor);
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? String(error);
+    throw new TroupeError('storage', `${file}: cannot be written (${code}); make room on the disk`, { cause: error, outcome: 'none' });
+  }
+}
+
+/** What LMDB says of the map of an environment. */
+export interface MapState {
+  readonly mapSize: number;
+  readonly lastPageNumber: number;
+}
+
+const PAGE_BYTES = 4096;
+/** New pages that a change may take besides those of its value: those of the way to it, and of the list of free pages. */
+const PAGES_PER_CHANGE = 4;
+const SPARE_PAGES = 1024;
+/** Addresses that are free before a file is mapped anew: enough for what other threads take until then. */
+const GROWTH_SPARE_BYTES = 16 * 2 ** 30;
+
+/**
+ * Whether the map of an environment can grow. LMDB does not look whether mapping its file anew worked, and the next read of a map that is
+ * not there ends the process. So a transaction that may outgrow the map first looks whether there are addresses for the next one.
+ */
+export class MapRoom {
+  private pagesLeft = 0;
+  private mapBytes = 0;
+
+  /** doing: for errors, «cannot …». */
+  constructor(private readonly doing: string) {}
+
+  /** A write transaction has begun. */
+  begin({ lastPageNumber, mapSize }: MapState): void {
+    this.mapBytes = mapSize;
+    this.pagesLeft = Math.floor(mapSize / PAGE_BYTES) - lastPageNumber - 1;
+  }
+
+  /** A change with so many bytes of value comes. Errors: `storage` of outcome `none` if its pages might have no place. */
+  take(bytes: number): void {
+    this.pagesLeft -= PAGES_PER_CHANGE + Math.ceil(bytes / PAGE_BYTES);
+    if (this.pagesLeft >= SPARE_PAGES) return;
+    // LMDB doubles what it needs, which may be somewhat more than the map.
+    const grown = 3 * this.mapBytes;
+    requireAddresses(grown, this.doing, GROWTH_SPARE_BYTES);
+    this.pagesLeft += Math.floor(this.mapBytes / PAGE_BYTES);
+    this.mapBytes *= 2;
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Opening a replica where something is lacking. In native code a failed opening ends the process, so each test opens in a process of its own
+ * and asks how that ended.
+ */
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs, { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { mock, type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { ErrorFacts } from '../../../protocols/errors.js';
+import { Environment, SnapshotReader } from '../../../storage/disk/lmdb.js';
+import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
+import { Replica, specOf, temporaryFolder, upsert } from './support.js';
+
+const OPENER = fileURLToPath(new URL('./opening-process.js', import.meta.url));
+const PAGE_BYTES = 4096;
+/** Of a process that is to meet the limit. */
+const FILES_MAX = 200;
+
+/** The outcome of each try, null for one that opened. wrapper: a command that the process runs under. */
+function outcomes(lack: string, folder: string, wrapper: readonly string[] = []): (ErrorFacts | null)[] {
+  const [command = '', ...rest] = [...wrapper, process.execPath, OPENER, lack, folder];
+  const { signal, status, stderr, stdout } = spawnSync(command, rest, { encoding: 'utf8' });
+  assert.deepEqual({ signal, status }, { signal: null, status: 0 }, `${stdout}${stderr}`);
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as ErrorFacts | null);
+}
+
+function assertLack(outcome: ErrorFacts | null | undefined, pattern: RegExp): void {
+  assert.equal(outcome?.code, 'storage');
+  assert.equal(outcome?.outcome, 'none', outcome?.detail);
+  assert.match(outcome?.detail ?? '', pattern);
+}
+
+function hasCommand(command: string): boolean {
+  return spawnSync(command, ['--version']).status === 0;
+}
+
+test('an environment that meets a lack of file descriptors is refused with the limit, and opens when some are free', (t) => {
+  if (!hasCommand('prlimit')) return t.skip('needs prlimit');
+  const [first, ...rest] = outcomes('descriptors', temporaryFolder(t), ['prlimit', `--nofile=${FILES_MAX}:${FILES_MAX}`]);
+  assert.equal(first, null);
+  assertLack(rest[0], / 0 more files can be opened, and \d+ are needed \(EMFILE; the limit is (200|not known)\); raise `ulimit -n`/);
+  assertLack(rest[8], / 8 more files can be opened, and \d+ are needed \(EMFILE; the limit is 200\); raise `ulimit -n`/);
+  assert.equal(rest.at(-1), null);
+  for (const outcome of rest) if (outcome !== null) assertLack(outcome, /EMFILE/);
+});
+
+test('an environment that meets a lack of addresses is refused with the figures, and opens when there are enough', (t) => {
+  if (process.platform !== 'linux' || !hasCommand('prlimit')) return t.skip('needs prlimit');
+  const [first, ...rest] = outcomes('addresses', temporaryFolder(t));
+  assert.equal(first, null);
+  assertLack(rest[0], /takes 0\.3 GiB of addresses, and of [\d.]+ GiB that the process can have [\d.]+ are taken; raise `ulimit -v`/);
+});
+
+test('a replica that meets a full disk is refused with the figures, and opens when there is room again', (t) => {
+  const folder = fs.mkdtempSync(path.join(tmpdir(), 'troupe-small-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'ignore' });
+  } catch {
+    fs.rmdirSync(folder);
+    return t.skip('needs a small file system: mounting one is not allowed here');
+  }
+  t.after(() => {
+    execFileSync('umount', [folder]);
+    fs.rmdirSync(folder);
+  });
+  const tries = outcomes('disk', folder);
+  const full = tries.filter((_, at) => at % 2 === 0);
+  const roomy = tries.filter((_, at) => at % 2 === 1);
+  assertLack(full[0], /more bytes cannot be written \(ENOSPC; \d+ bytes are free\); make room on the disk/);
+  assert.deepEqual(
+    roomy,
+    roomy.map(() => null),
+  );
+});
+
+for (const [what, content] of [
+  ['100 bytes', new Uint8Array(100)],
+  ['garbage', Uint8Array.from({ length: 3 * PAGE_BYTES }, (_, at) => (at * 31) & 255)],
+  ['one page of zeros', new Uint8Array(PAGE_BYTES)],
+] as const) {
+  test(`an unfinished replica whose LMDB file holds ${what} is made anew`, (t) => {
+    const folder = temporaryFolder(t);
+    mkdirSync(path.join(folder, 'lmdb'));
+    writeFileSync(path.join(folder, 'lmdb', 'data.mdb'), content);
+    assert.deepEqual(outcomes('nothing', folder), [null]);
+  });
+}
+
+test('a replica that was cut off while it was made is made anew; one that was made names its damage', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  await replica.close();
+  const data = path.join(folder, 'lmdb', 'data.mdb');
+  const whole = readFileSync(data);
+  const lastPage = Buffer.from(whole);
+  for (const page of [0, PAGE_BYTES]) lastPage.writeBigUInt64LE(1n << 40n, page + 144);
+  const spoiled: [Buffer, RegExp][] = [
+    [whole.subarray(0, PAGE_BYTES), /data\.mdb: the second meta page is cut off/],
+    [whole.subarray(0, PAGE_BYTES + 100), /data\.mdb: the second meta page is cut off/],
+    [lastPage, /data\.mdb: a meta page names pages that the file does not have/],
+  ];
+  for (const [content, damage] of spoiled) {
+    writeFileSync(data, content);
+    const [outcome] = outcomes('nothing', folder);
+    assert.equal(outcome?.code, 'storage');
+    assert.match(outcome?.detail ?? '', damage);
+    assert.notEqual((await verifyReplicas([folder])).get(folder), null);
+  }
+  truncateSync(data, PAGE_BYTES);
+  fs.rmSync(path.join(folder, 'format.json'));
+  assert.deepEqual(outcomes('nothing', folder), [null]);
+});
+
+test('200 readers have places in an environment that so many threads may read', async (t) => {
+  const folder = path.join(temporaryFolder(t), 'lmdb');
+  const environment = Environment.open(folder, (made) => made.put('meta', Buffer.from('a'), Buffer.from('b')), undefined, 200);
+  t.after(() => environment.close());
+  const readers: SnapshotReader[] = [];
+  t.after(() => Promise.all(readers.map((reader) => reader.close())));
+  for (let number = 0; number < 200; number++) {
+    const reader = SnapshotReader.openReadOnly(folder);
+    readers.push(reader);
+    reader.refresh();
+    assert.equal(reader.get('meta', Buffer.from('a'))?.length, 1);
+  }
+});
+
+test('the folders of a new replica and of its first segment are on disk before what they hold counts', async (t) => {
+  const folder = temporaryFolder(t);
+  const synced = syncedFolders(t);
+  const replica = await Replica.within(t, specOf(folder));
+  assert.ok(synced().has(path.join(folder, 'lmdb')), 'the entry of data.mdb may be lost');
+  const { beginSegmentFolder, segmentFolder } = await import('../../../storage/segment/sealed.js');
+  beginSegmentFolder(segmentFolder(folder, 7));
+  assert.ok(existsSync(path.join(folder, 'segments')));
+  assert.ok(synced.since().has(folder), 'the entry of segments may be lost');
+  assert.equal(replica.store.stats().points, 0);
+});
+
+/** Notes which folders are synchronised. */
+function syncedFolders(t: TestContext): { (): Set<string>; since(): Set<string> } {
+  const names = new Map<number, string>();
+  let folders = new Set<string>();
+  const { fsyncSync, openSync } = fs;
+  mock.method(fs, 'openSync', (...given: Parameters<typeof openSync>) => {
+    const descriptor = openSync(...given);
+    names.set(descriptor, String(given[0]));
+    return descriptor;
+  });
+  mock.method(fs, 'fsyncSync', (descriptor: number) => {
+    folders.add(names.get(descriptor) ?? '');
+    fsyncSync(descriptor);
+  });
+  t.after(() => mock.restoreAll());
+  const all = (): Set<string> => {
+    const seen = folders;
+    folders = new Set();
+    return seen;
+  };
+  return Object.assign(all, { since: all });
+}
