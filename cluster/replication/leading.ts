@@ -4,6 +4,7 @@ import { invariant } from '../../protocols/invariant.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type LogTag, TERM_GAP } from '../../protocols/model/shard-log.js';
 import { assignmentOf, changeLeading, leadingOf, nextNumber, notLeading, type ReplicationDraft, refuse, setRole } from './draft.js';
+import { EMPTY_WINDOW } from './entry-window.js';
 import { endChannel } from './jobs.js';
 import { inheritedTargets, isAgreedRequired, isRequired, isTarget, mustApply, othersOf, serving } from './required.js';
 import { type Channel, type Leading, type LoggedWrite, newChannel } from './state.js';
@@ -28,7 +29,7 @@ export function becomeLeading(draft: ReplicationDraft, last: LogTag, positions: 
     run: nextNumber(draft),
     last,
     indexAfter: after,
-    recent: { after: last, entries: [], bytes: 0 },
+    recent: { after: last, entries: EMPTY_WINDOW, bytes: 0 },
     issued: [],
     pending: [],
     bytes: 0,

@@ -12,6 +12,7 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import type { EntryWindow } from './entry-window.js';
 import type { AttachResult, CompareResult, Fetched, FillResult, LogCaller, ShardAssignment, WriteInput } from './messages.js';
 
 export interface ReplicationState {
@@ -120,7 +121,7 @@ export interface Leading {
 export interface Recent {
   /** Tag of the operation before the first entry. */
   readonly after: LogTag;
-  readonly entries: readonly ShardEntry[];
+  readonly entries: EntryWindow;
   readonly bytes: number;
 }
 

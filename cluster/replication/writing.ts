@@ -4,6 +4,7 @@ import { type ErrorFacts, outcomeOf } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { type LogTag, type ShardEntry, TERM_GAP } from '../../protocols/model/shard-log.js';
 import { assignmentOf, changeLeading, type InputOf, leadingOf, nextNumber, notLeading, type ReplicationDraft, refuse } from './draft.js';
+import { entryAt } from './entry-window.js';
 import { WRITE_BYTES_MAX, WRITES_MAX } from './figures.js';
 import { requiredChannels } from './leading.js';
 import type { WriteInput } from './messages.js';
@@ -119,7 +120,7 @@ function checkTags(draft: ReplicationDraft, last: LogTag, entries: readonly Shar
 /** Frees the entries that every follower has, without waiting for the next write. */
 export function forgetDone(draft: ReplicationDraft): void {
   const role = leadingOf(draft);
-  const [oldest] = role.recent.entries;
+  const oldest = entryAt(role.recent.entries, 0);
   if (oldest === undefined) return;
   const index = doneIndex(draft, role);
   if (oldest.tag.index <= index) changeLeading(draft, { recent: withRecent(role.recent, [], index) });

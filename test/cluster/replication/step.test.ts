@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { entriesFrom } from '../../../cluster/replication/entry-window.js';
 import { FAIL_TICKS } from '../../../cluster/replication/figures.js';
 import { indexAfter } from '../../../cluster/replication/leading.js';
 import { REPLICA_STATES, type ReplicaState } from '../../../protocols/model/cluster.js';
@@ -265,7 +266,8 @@ test('what a transfer begins with is refused by a replica that is Active: it may
 
 test('entries are kept in memory no longer than until every replica has them', () => {
   const machine = new Machine().leading(assignment({ 1: 'Active', 2: 'Active' }));
-  const kept = () => (machine.state.role.kind === 'Leading' ? machine.state.role.recent.entries.map((entry) => entry.tag.index) : []);
+  const kept = () =>
+    machine.state.role.kind === 'Leading' ? [...entriesFrom(machine.state.role.recent.entries)].map((entry) => entry.tag.index) : [];
   machine.written([11, 12]);
   assert.deepEqual(kept(), [11, 12]);
   machine.answer(2, machine.callTo(2, 'append').call, DONE);
