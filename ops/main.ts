@@ -15,14 +15,16 @@ import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
+import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
 import { describeRuntime } from './runtime.js';
-import { lockStorageSoon, StorageInUse } from './storage-lock.js';
 import { ownVersion } from './version.js';
 
 const EXIT_FAILED = 1;
 const EXIT_WRONG_COMMAND_LINE = 2;
+/** Another process has taken the storage folder over. */
+const EXIT_FOLDER_LOST = 3;
 /** How long running requests may take once the process is asked to end. */
 const CLOSE_GRACE_MS = 30_000;
 /** How long a start waits for the node before it to be gone. */
@@ -55,24 +57,29 @@ async function main(): Promise<void> {
 async function serve(configPath: string | undefined, start: ClusterStart, version: string): Promise<void> {
   let resolved: Resolved;
   let outputs: LogOutput[];
-  let release: () => void;
+  let lock: StorageLock;
+  let onLost = (error: unknown): void => fail(error, EXIT_FOLDER_LOST);
   try {
     resolved = loadSettings({ folder: process.cwd(), configPath, environment: process.env });
     const problems = [...unavailableSettings(resolved.settings), ...misplacedOptions(start, resolved.settings)];
     if (problems.length > 0) throw new SettingsError(problems);
     outputs = openOutputs(resolved.settings);
-    release = await lockStorageSoon(resolved.settings.storage.storage_path, LOCK_PATIENCE_MS);
+    lock = await lockStorage(resolved.settings.storage.storage_path, LOCK_PATIENCE_MS, (error) => onLost(error));
   } catch (error) {
     fail(error);
     return;
   }
-  process.on('exit', release);
+  process.on('exit', () => lock.release());
   const logOf = (module: string) => moduleLog(module, outputs, Date.now);
   const log = logOf('main');
   const { level, message, runtime } = describeRuntime(process.env.TROUPE_STARTED, process.version);
   log[level](message, { runtime });
   for (const warning of resolved.warnings) log.warn(warning);
   watchFailures(log);
+  onLost = (error) => {
+    log.error('another process has taken over the storage folder, this one ends', { error: stackOf(error) });
+    process.exit(EXIT_FOLDER_LOST);
+  };
   try {
     const identity: Identity = { id: randomUUID(), peerId: randomInt(1, PEER_ID_BOUND), version, startedMs };
     await run(resolved.settings, start, identity, logOf);
@@ -172,10 +179,10 @@ function watchFailures(log: ModuleLog): void {
   });
 }
 
-function fail(error: unknown): void {
+function fail(error: unknown, code = EXIT_FAILED): void {
   const lines = error instanceof SettingsError ? error.problems : [error instanceof Error ? error.message : String(error)];
   for (const line of lines) process.stderr.write(`troupe: ${line}\n`);
-  process.exit(EXIT_FAILED);
+  process.exit(code);
 }
 
 /** The failure in words that say what to change. */

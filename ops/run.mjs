@@ -24,6 +24,7 @@ const ENGINE_ON_BOTH = [
   'http/rest/readers',
   'process/reader-doors',
   'process/runtime',
+  'ops/lock',
   'ops/main',
   'ops/runtime',
 ];

@@ -11,14 +11,14 @@ import type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/opera
 import { type Composition, compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { resolveSettings, SettingsError } from './config/resolve.js';
+import { lockStorage, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, moduleLog, parseLevels } from './log.js';
-import { lockStorage } from './storage-lock.js';
 import { ownVersion } from './version.js';
 
 export { TroupeError } from '../protocols/errors.js';
 export type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/operations.js';
 export { SettingsError } from './config/resolve.js';
-export { StorageInUse } from './storage-lock.js';
+export { StorageInUse } from './lock/storage-lock.js';
 
 export interface TroupeOptions {
   /** The storage folder; made when it is missing. A server and another `Troupe` on it are kept out. */
@@ -66,18 +66,21 @@ export class Troupe {
     const output: LogOutput = { format: 'text', filter: levels, write };
     const logOf = (module: string) => moduleLog(module, [output], Date.now);
     for (const warning of warnings) logOf('main').warn(warning);
-    const release = lockStorage(settings.storage.storage_path);
+    let lost = (): void => {};
+    const lock = await lockStorage(settings.storage.storage_path, 0, () => lost());
     try {
       const identity = { id: randomUUID(), peerId: randomInt(1, 2 ** 47), version: ownVersion(), startedMs: Date.now() };
       const composition = await compose(settings, null, identity, logOf, () => {});
-      const troupe = new Troupe(composition, release);
+      const troupe = new Troupe(composition, lock);
+      // Its threads end, and calls are refused from now on.
+      lost = () => void troupe.close().catch(() => {});
       await composition.node.whenReady().catch(async (error: unknown) => {
         await troupe.close();
         throw error;
       });
       return troupe;
     } catch (error) {
-      release();
+      lock.release();
       throw error;
     }
   }
@@ -86,12 +89,14 @@ export class Troupe {
   readonly #end: () => Promise<void>;
   #closing: Promise<void> | null = null;
 
-  private constructor({ node, pool, services }: Composition, release: () => void) {
+  private constructor({ node, pool, services }: Composition, lock: StorageLock) {
     this.#services = services;
     this.#end = async () => {
-      await node.close();
-      await pool.close();
-      release();
+      try {
+        await node.close();
+      } finally {
+        await pool.close().finally(() => lock.release());
+      }
     };
   }
 

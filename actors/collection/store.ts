@@ -6,12 +6,12 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants, statSync } from 'node:fs';
-import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { initChecksum } from '../../storage/disk/checksum.js';
 import { isMarkedMade } from '../../storage/disk/format-marker.js';
-import { replaceFile, syncFolder } from '../context/checked-file.js';
+import { renameOwned, replaceFile, syncFolder } from '../context/checked-file.js';
 import { folderName } from '../context/folder-name.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
 import { STAGED_ON_DISK, type StagedFiles } from './staged-files.js';
@@ -115,7 +115,7 @@ class FolderOfCollections implements CollectionStore {
     await mkdir(unfinished, { recursive: true });
     await replaceFile(join(unfinished, CONFIG_FILE), encodeConfigFile(collection));
     await syncFolder(unfinished);
-    await rename(unfinished, this.path(folder));
+    await renameOwned(unfinished, this.path(folder));
     await syncFolder(this.#root);
     return collection;
   }
@@ -163,7 +163,7 @@ class FolderOfCollections implements CollectionStore {
   async exchangeShard(folder: string, shardId: number, staged: string): Promise<void> {
     const deleted = this.#deletedPath();
     await moveIfThere(this.#shardPath(folder, shardId), deleted);
-    await rename(staged, this.#shardPath(folder, shardId));
+    await renameOwned(staged, this.#shardPath(folder, shardId));
     await syncFolder(this.path(folder));
     await syncFolder(this.#root);
     this.#discard(deleted);
@@ -235,7 +235,7 @@ async function loadExisting(path: string, folder: string): Promise<StoredCollect
 /** Renames `from` to `to`. Returns false if `from` does not exist. */
 async function moveIfThere(from: string, to: string): Promise<boolean> {
   try {
-    await rename(from, to);
+    await renameOwned(from, to);
     return true;
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error;

@@ -7,6 +7,7 @@ import { open, rename } from 'node:fs/promises';
 import { TroupeError } from '../../protocols/errors.js';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import { checksum64 } from '../../storage/disk/checksum.js';
+import { checkOwned } from '../../storage/disk/owned-folder.js';
 
 const CHECKED_FORMAT = 1;
 const TAIL = '}\n';
@@ -38,7 +39,7 @@ export function decodeChecked(bytes: Uint8Array, key: string, path: string, kind
 
 /**
  * Replaces a file by a new one that is written and synced beside it: a reader sees the old bytes or the new ones. `syncFolder` makes the
- * change durable.
+ * change durable. Errors: `unavailable` when another process has taken over the storage folder (Owner-F1).
  */
 export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}.tmp`;
@@ -49,10 +50,16 @@ export async function replaceFile(path: string, bytes: Uint8Array): Promise<void
   } finally {
     await file.close();
   }
-  await rename(temporary, path);
+  await renameOwned(temporary, path);
 }
 
-/** Makes renames in a folder durable, where the system can sync folders. */
+/** Renames within the storage folder, while it is this process's. Errors: the system's; `unavailable` (Owner-F1). */
+export async function renameOwned(from: string, to: string): Promise<void> {
+  checkOwned(to);
+  await rename(from, to);
+}
+
+/** Makes renames in a folder durable, where the system can sync folders. Errors: `unavailable` when they may be lost all the same (Owner-F1). */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const folder = await open(path, 'r');
@@ -61,6 +68,7 @@ export async function syncFolder(path: string): Promise<void> {
   } finally {
     await folder.close();
   }
+  checkOwned(path);
 }
 
 function checksumOf(body: Uint8Array): string {

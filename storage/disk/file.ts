@@ -21,6 +21,7 @@ import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { align64 } from '../../vectors/scratch.js';
 import { type ChecksumStream, checksumStream } from './checksum.js';
+import { checkOwned } from './owned-folder.js';
 
 export const FORMAT_VERSION = 1;
 
@@ -280,8 +281,12 @@ export function syncFolderNow(folder: string): void {
   }
 }
 
-/** Gives a finished file or folder its final name; when this returns, the rename is on disk. */
+/**
+ * Gives a finished file or folder its final name; when this returns, the rename is on disk. Errors: the system's; `unavailable` when
+ * another process has taken over the storage folder (Owner-F1).
+ */
 export function publishByRename(source: string, target: string): void {
+  checkOwned(target);
   fs.renameSync(source, target);
   syncFolderNow(path.dirname(target));
 }

@@ -17,6 +17,7 @@ import path from 'node:path';
 import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
+import { type OwnedFolder, ownedFolderOf } from './owned-folder.js';
 
 /** Names of the databases of a replica; see `replica/records.ts`. */
 export const DATABASES = ['meta', 'wal', 'ids', 'rows', 'payload', 'index', 'deleted'] as const;
@@ -64,6 +65,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   readonly isNew: boolean;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
   private readonly room: MapRoom;
+  private readonly owned: OwnedFolder | null;
   private tables!: Tables<Name>;
 
   private constructor(
@@ -76,6 +78,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     this.root = root;
     this.room = new MapRoom(`${dataFile(folder)}: cannot write`);
     this.room.begin(mapOf(root));
+    this.owned = ownedFolderOf(folder);
     this.isNew = root.transactionSync(() => {
       const first = root.getWriteTxnId() === 1;
       this.tables = openTables(root, databases);
@@ -108,22 +111,27 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
 
   /**
    * Runs `action` in one transaction that is on disk on return; aborts it when `action` throws (its error comes through).
-   * Errors: `storage` when the disk refuses; nothing has changed then.
+   * Errors: `storage` when the disk refuses; nothing has changed then. `unavailable` when another process has taken over the storage folder
+   * (Owner-F1): nobody may be told that it is written.
    */
   write<T>(action: () => T): T {
     let ended = false;
+    this.owned?.checkSoon();
+    let result: T;
     try {
-      return this.root.transactionSync(() => {
+      result = this.root.transactionSync(() => {
         if (this.root.getWriteTxnId() === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
         this.room.begin(mapOf(this.root));
-        const result = action();
+        const value = action();
         ended = true;
-        return result;
+        return value;
       });
     } catch (error) {
       if (ended) throw storageError(`${dataFile(this.folder)}: cannot commit`, error);
       throw error;
     }
+    this.owned?.check();
+    return result;
   }
 
   /** Within `write` only. */

@@ -24,6 +24,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import { checksum64, initChecksum } from '../disk/checksum.js';
 import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolderNow, writeSegmentFile } from '../disk/file.js';
+import { checkOwned } from '../disk/owned-folder.js';
 import type { BuildReport } from '../threads/messages.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import { residentBytes } from './index-layout.js';
@@ -90,9 +91,13 @@ export function beginSegmentFolder(folder: string): string {
   return unfinished;
 }
 
-/** Publishes a built folder under its final name. A folder of that name was never published, as ids are not used again. */
+/**
+ * Publishes a built folder under its final name. A folder of that name was never published, as ids are not used again; another process that
+ * has taken over the storage folder may have published one (Owner-F1).
+ */
 export function publishSegmentFolder(folder: string): void {
   syncFolderNow(unfinishedFolder(folder));
+  checkOwned(folder);
   fs.rmSync(folder, { recursive: true, force: true });
   publishByRename(unfinishedFolder(folder), folder);
 }
