@@ -4,7 +4,6 @@ import { TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { CollectionMessage, NewCollection } from '../collection/messages.js';
 import { collectionBehaviour } from '../collection/shell.js';
-import { localShards } from '../collection/state.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { LocalData, NodeNews } from '../context/desired.js';
 import { collectionNameOf } from '../context/folder-name.js';
@@ -12,7 +11,6 @@ import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, type NodeView, showFailed } from '../context/view.js';
 import type { ActorContext, ActorRef, Behaviour } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
-import { replicaFolder } from '../shard/shell.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
 import type { Holding } from './reconcile.js';
 import { NO_CALLER, type NodeState } from './state.js';
@@ -152,17 +150,13 @@ function deleteCollection(shell: NodeShell, { folder, replyTo }: EffectOf<'delet
   else shell.context.forward(actor, { kind: 'delete', replyTo }, replyTo);
 }
 
-/** Finds the collections and aliases on disk, and checks the databases of all replicas together. */
+/** Finds the collections and aliases on disk. Each replica is checked as it is opened, beside those that serve already. */
 function scan({ context }: NodeShell): void {
   const { services, startConsensus } = context.props;
-  const { aliases, store, verified } = services;
+  const { aliases, store } = services;
   const scanned = store.scan().then(async (folders) => {
-    const holdings = await loadHoldings(folders, store);
-    const replicas = [...holdings].flatMap(([folder, holding]) =>
-      localShards(holding).map((shardId) => replicaFolder(store.path(folder), shardId)),
-    );
-    await verified.prepare(replicas);
-    return { folders, holdings: startConsensus === null ? null : holdings, aliases: await aliases.load() };
+    const holdings = startConsensus === null ? null : await loadHoldings(folders, store);
+    return { folders, holdings, aliases: await aliases.load() };
   });
   context.settle(
     scanned,

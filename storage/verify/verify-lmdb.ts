@@ -31,97 +31,126 @@ type Kind = keyof typeof CHILD_ARGUMENTS;
 const PATIENCE_MS = 60_000;
 const BYTES_PER_MS = 10_000;
 
+/** How long a child waits for another folder. */
+const IDLE_MS = 1000;
+
 interface Verdict {
-  readonly folder: string;
   readonly damaged: string | null;
 }
 
 /** What is damaged in the LMDB file of each replica folder; null for nothing (or for one that has no file yet). */
-export function verifyReplicas(folders: readonly string[]): Promise<Map<string, string | null>> {
-  return verifyFolders('replica', folders);
+export async function verifyReplicas(folders: readonly string[]): Promise<Map<string, string | null>> {
+  return new Map(await Promise.all(folders.map(async (folder) => [folder, await replicas.check(folder)] as const)));
 }
 
 /** What is damaged in the LMDB file of a consensus log; null for nothing (or for one that has no file yet). */
-export async function verifyConsensus(folder: string): Promise<string | null> {
-  return (await verifyFolders('consensus', [folder])).get(folder) ?? null;
+export function verifyConsensus(folder: string): Promise<string | null> {
+  return consensus.check(folder);
 }
 
-async function verifyFolders(kind: Kind, folders: readonly string[]): Promise<Map<string, string | null>> {
-  const verdicts = new Map<string, string | null>();
-  let rest = folders.filter((folder) => {
+interface Check {
+  readonly folder: string;
+  readonly tell: (damaged: string | null) => void;
+}
+
+/** A child that checks folders one after the other, as they are asked for. It ends when it has had none for a while. */
+class Checker {
+  private child: ChildProcess | null = null;
+  /** What the child was asked, oldest first: it works on the first one. */
+  private asked: Check[] = [];
+  private watch: NodeJS.Timeout | undefined;
+
+  constructor(private readonly kind: Kind) {}
+
+  check(folder: string): Promise<string | null> {
     // One that was never made to the end holds nothing that was acknowledged; one whose file is gone is found out at opening.
-    const present = isMarkedMade(replicaFolder(folder)) && existsSync(dataFile(folder));
-    if (!present) verdicts.set(folder, null);
-    return present;
-  });
-  while (rest.length > 0) {
-    const end = await runChild(kind, rest, ({ folder, damaged }) => verdicts.set(folder, damaged));
-    rest = rest.filter((folder) => !verdicts.has(folder));
-    const crashed = rest.shift();
-    if (crashed !== undefined) verdicts.set(crashed, `${dataFile(crashed)} is damaged: reading it ${end}`);
+    if (!isMarkedMade(replicaFolder(folder)) || !existsSync(dataFile(folder))) return Promise.resolve(null);
+    return new Promise((tell) => {
+      this.asked.push({ folder, tell });
+      this.child ??= this.start();
+      this.child.send(folder);
+      if (this.asked.length === 1) this.watchNext();
+    });
   }
-  return verdicts;
-}
 
-/** Runs one child until it is done or dies. Resolves to how it ended. */
-function runChild(kind: Kind, folders: readonly string[], onVerdict: (verdict: Verdict) => void): Promise<string> {
-  return new Promise((resolve) => {
-    const child = fork(fileURLToPath(import.meta.url), [CHILD_ARGUMENTS[kind]], {
+  private start(): ChildProcess {
+    const child = fork(fileURLToPath(import.meta.url), [CHILD_ARGUMENTS[this.kind]], {
       execArgv: [],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    let left = folders;
-    let timer = watch(child, left[0]);
     let reason: string | null = null;
-    child.on('message', (verdict: Verdict) => {
-      clearTimeout(timer);
-      onVerdict(verdict);
-      left = left.slice(1);
-      timer = watch(child, left[0]);
-      if (left.length === 0) child.disconnect();
+    child.on('message', ({ damaged }: Verdict) => {
+      this.asked.shift()?.tell(damaged);
+      this.watchNext();
     });
     child.on('error', (error) => {
       reason = `failed: ${error.message}`;
       // A process that was not even started ends neither way.
-      if (child.pid === undefined) resolve(reason);
+      if (child.pid === undefined) this.lose(child, reason);
     });
     // The last messages may come after the exit, never after the disconnection.
     let open = 2;
     const end = (): void => {
       if (--open > 0) return;
-      clearTimeout(timer);
       const { exitCode, signalCode } = child;
-      resolve(
-        reason ?? (signalCode === 'SIGKILL' ? 'does not come to an end' : `ended the process (${signalCode ?? `status ${exitCode}`})`),
-      );
+      const how = signalCode === 'SIGKILL' ? 'does not come to an end' : `ended the process (${signalCode ?? `status ${exitCode}`})`;
+      this.lose(child, reason ?? how);
     };
     child.on('exit', end);
     child.on('disconnect', end);
-    child.send(folders);
-  });
+    return child;
+  }
+
+  /** The folder that it worked on is what ended it; another child checks the rest. */
+  private lose(child: ChildProcess, how: string): void {
+    if (this.child !== child) return;
+    this.child = null;
+    const [crashed, ...rest] = this.asked;
+    this.asked = rest;
+    crashed?.tell(`${dataFile(crashed.folder)} is damaged: reading it ${how}`);
+    if (rest.length > 0) {
+      this.child = this.start();
+      for (const { folder } of rest) this.child.send(folder);
+    }
+    this.watchNext();
+  }
+
+  /** Gives the child its time for the next folder, or, when there is none, until it ends; idle it keeps no process alive. */
+  private watchNext(): void {
+    clearTimeout(this.watch);
+    const { child } = this;
+    if (child === null) return;
+    const [next] = this.asked;
+    if (next === undefined) {
+      child.unref();
+      child.channel?.unref();
+      this.watch = setTimeout(() => {
+        this.child = null;
+        child.disconnect();
+      }, IDLE_MS).unref();
+      return;
+    }
+    child.ref();
+    child.channel?.ref();
+    const bytes = statSync(dataFile(next.folder), { throwIfNoEntry: false })?.size ?? 0;
+    this.watch = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS + bytes / BYTES_PER_MS);
+  }
 }
 
-function watch(child: ChildProcess, folder: string | undefined): NodeJS.Timeout | undefined {
-  if (folder === undefined) return undefined;
-  const bytes = statSync(dataFile(folder), { throwIfNoEntry: false })?.size ?? 0;
-  return setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS + bytes / BYTES_PER_MS);
-}
+const replicas = new Checker('replica');
+const consensus = new Checker('consensus');
 
 // ------------------------------------------------------------------ child
 
 if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
   const verify = process.argv[2] === CHILD_ARGUMENTS.consensus ? verifyLog : verifyReplica;
-  process.once('message', (folders: string[]) => {
-    void verifyAll(folders, verify);
+  let last: Promise<unknown> = initChecksum();
+  process.on('message', (folder: string) => {
+    last = last.then(async () => {
+      const verdict: Verdict = { damaged: await verify(folder) };
+      await new Promise((resolve) => process.send?.(verdict, resolve));
+    });
   });
-}
-
-async function verifyAll(folders: readonly string[], verify: (folder: string) => Promise<string | null>): Promise<void> {
-  await initChecksum();
-  for (const folder of folders) {
-    const verdict: Verdict = { folder, damaged: await verify(folder) };
-    await new Promise((resolve) => process.send?.(verdict, resolve));
-  }
 }
 
 function verifyReplica(folder: string): Promise<string | null> {

@@ -116,6 +116,40 @@ test('collections are there again after a restart, with their changed configurat
   assert.deepEqual(second.engine.open.get('Name/0')?.config.metadata, { changed: true });
 });
 
+test('a replica that is checked for long keeps no other one from being served', async () => {
+  const first = await start();
+  for (const name of ['large', 'small']) await first.run(first.node.createCollection(name, sampleConfig()));
+  await first.run(first.node.close());
+  const engine = new FakeEngine();
+  const world = new FakeWorld();
+  let finishCheck = (): void => {};
+  const node = await startNode({
+    storagePath: first.storagePath,
+    pool: engine,
+    log: world.log,
+    clock: world.ports.clock,
+    ports: world.ports,
+    verify: (folders) => {
+      const sound = new Map(folders.map((folder) => [folder, null]));
+      if (!folders.some((folder) => folder.includes('large'))) return Promise.resolve(sound);
+      return new Promise((done) => {
+        finishCheck = () => done(sound);
+      });
+    },
+  });
+  const deliverUntil = async (wanted: () => boolean): Promise<void> => {
+    while (!wanted()) {
+      world.deliver();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  };
+  await deliverUntil(() => node.exists('small') && node.info('small').status === 'green');
+  assert.equal(text(await node.read('small', 'scroll', request(world))), 'scroll of small/0');
+  assert.equal(node.info('large').status, 'yellow');
+  finishCheck();
+  await deliverUntil(() => node.info('large').status === 'green');
+});
+
 test('a collection is used by its alias, also after a restart, until one of the two goes', async () => {
   const first = await start();
   await first.run(first.node.createCollection('pictures', sampleConfig()));
