@@ -1,7 +1,8 @@
 /** Bytes of answers: the envelope around a result, and errors by the catalogue. */
 
-import { ERROR_KINDS, type ErrorFacts, errorFacts, outcomeOf } from '../../protocols/errors.js';
+import { ERROR_KINDS, type ErrorFacts, errorFacts, outcomeOf, type TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
+import { noRoomForRequest } from '../../storage/memory/ledger.js';
 import type { Endpoint } from './endpoint.js';
 
 /** What an operation answers. */
@@ -47,13 +48,22 @@ const OUTCOME_KEY = 'troupe-outcome';
  * An error as the client of the operation is told it. Only an operation that changes something can leave open whether it was carried out:
  * the message says so, and the outcome is there for programs.
  */
-export function clientFacts(error: unknown, { access, method }: Pick<Endpoint, 'access' | 'method'>): ErrorFacts {
+export function clientFacts(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>): ErrorFacts {
   const { outcome: _, ...facts } = errorFacts(error);
-  if (method === 'GET' || (access !== 'w' && access !== 'm')) return facts;
+  if (!changesSomething(endpoint)) return facts;
   const outcome = outcomeOf(errorFacts(error));
   return outcome === 'none'
     ? { ...facts, outcome }
     : { ...facts, detail: `${facts.detail}; the operation may still be carried out`, outcome };
+}
+
+function changesSomething({ access, method }: Pick<Endpoint, 'access' | 'method'>): boolean {
+  return method !== 'GET' && (access === 'w' || access === 'm');
+}
+
+/** The error of a request for whose body there is no memory. */
+export function noRoomFor(endpoint: Pick<Endpoint, 'access' | 'method'>): TroupeError {
+  return noRoomForRequest(changesSomething(endpoint) ? 'outOfMemory' : 'busy');
 }
 
 /** Headers of REST, metadata of gRPC, as `clientFacts` has made them: names and values. */

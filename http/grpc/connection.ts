@@ -3,19 +3,19 @@
 import type { Socket } from 'node:net';
 import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
 import { takeBytes } from '../context/socket-bytes.js';
+import { UnsentBytes } from '../context/unsent-bytes.js';
 import { type CallHead, callHead } from './call-head.js';
 import { Http2Session } from './http2-session.js';
 import { type Http2Stream, NO_HANDLER, type StreamHandler } from './http2-stream.js';
 import type { Served } from './methods.js';
 import { isRare, type RareStreams } from './rare-streams.js';
 import { INTERNAL, UNIMPLEMENTED } from './status.js';
-import { statusFields, UnaryCall } from './unary-call.js';
+import { type CallLimits, statusFields, UnaryCall } from './unary-call.js';
 
 /** What the connections of a server share. */
-export interface ConnectionContext {
+export interface ConnectionContext extends CallLimits {
   readonly methods: ReadonlyMap<string, Served>;
   readonly rare: RareStreams;
-  readonly messageBytesMax: number;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   /** Calls of the connection end at this time, in milliseconds since the epoch: `expire` should run then. */
@@ -37,6 +37,7 @@ export class Connection {
   private flushing: NodeJS.Immediate | null = null;
   private ended = false;
   private paused = false;
+  private readonly unsent: UnsentBytes;
 
   constructor(
     private readonly socket: Socket,
@@ -46,11 +47,15 @@ export class Connection {
       request: (stream, fields) => this.request(stream, fields),
       output: () => this.output(),
     });
+    this.unsent = new UnsentBytes(context.ledger);
     takeBytes(socket, { take: (bytes) => this.receive(bytes), place: () => null });
     socket.on('drain', () => this.drained());
     // What went wrong is told by the end of the connection.
     socket.on('error', () => {});
-    socket.on('close', () => this.session.lost());
+    socket.on('close', () => {
+      this.session.lost();
+      this.unsent.set(0, 0);
+    });
     this.flush();
   }
 
@@ -62,6 +67,11 @@ export class Connection {
 
   destroy(): void {
     this.socket.destroy();
+  }
+
+  /** Ends the connection of a client that has not taken its answers for too long. */
+  checkTime(): void {
+    if (this.unsent.isLate(this.context.monotonicMs())) this.destroy();
   }
 
   /** Ends the calls whose deadline has come; returns the next deadline. */
@@ -105,7 +115,7 @@ export class Connection {
     }
     const deadlineMs = head.timeoutMs === Number.POSITIVE_INFINITY ? head.timeoutMs : this.context.nowMs() + head.timeoutMs;
     if (deadlineMs !== Number.POSITIVE_INFINITY) this.context.watchDeadline(deadlineMs);
-    return new UnaryCall(session, stream, head, served, this.context.messageBytesMax, deadlineMs);
+    return new UnaryCall(session, stream, head, served, this.context, deadlineMs);
   }
 
   // ---------------------------------------------------------------- output
@@ -126,7 +136,15 @@ export class Connection {
     const { session, socket } = this;
     const parts = session.take();
     if (parts.length > 0 && !socket.destroyed && !this.ended) this.write(parts);
+    this.countUnsent();
     if (session.broken || (session.closing && session.streams.size === 0)) this.end();
+  }
+
+  /** A client that takes none of its answers has as many waiting as it has streams. */
+  private countUnsent(): void {
+    const { session, socket } = this;
+    if (socket.destroyed) return;
+    if (!this.unsent.set(session.waitingBytes + socket.writableLength, this.context.monotonicMs())) this.destroy();
   }
 
   private write(parts: Uint8Array[]): void {
@@ -146,6 +164,7 @@ export class Connection {
   }
 
   private drained(): void {
+    this.countUnsent();
     if (!this.paused) return;
     this.paused = false;
     this.socket.resume();

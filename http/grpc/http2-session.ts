@@ -77,6 +77,8 @@ export class Http2Session {
   private sendWindow = h2.WINDOW_DEFAULT;
   private peerStreamWindow = h2.WINDOW_DEFAULT;
   private peerFrameBytes = h2.FRAME_BYTES_DEFAULT;
+  /** Of answers that wait for the client's windows. */
+  waitingBytes = 0;
   private paused = false;
   private resets = RESETS_MAX;
   private resetsAtMs = 0;
@@ -454,6 +456,7 @@ export class Http2Session {
     if (!fits) {
       this.out.push(bytes.subarray(0, at));
       stream.waiting.push(...body);
+      this.waitingBytes += length;
       stream.lastBlock = lastBlock;
       this.pump(stream);
     } else {
@@ -487,6 +490,7 @@ export class Http2Session {
   send(stream: Http2Stream, bytes: Uint8Array): void {
     if (stream.closed) return;
     stream.waiting.push(bytes);
+    this.waitingBytes += bytes.length;
     this.pump(stream);
     this.events.output();
   }
@@ -548,6 +552,7 @@ export class Http2Session {
         this.out.push(h2.frame(h2.DATA, 0, stream.id, next.subarray(0, bytes)));
         this.sendWindow -= bytes;
         stream.sendWindow -= bytes;
+        this.waitingBytes -= bytes;
       }
       if (bytes === next.length) waiting.shift();
       else waiting[0] = next.subarray(bytes);
@@ -571,6 +576,7 @@ export class Http2Session {
   /** Nobody answers the stream any more. */
   private forget(stream: Http2Stream): void {
     stream.closed = true;
+    for (const bytes of stream.waiting) this.waitingBytes -= bytes.length;
     stream.waiting.length = 0;
     this.streams.delete(stream.id);
     stream.handler.cancelled();

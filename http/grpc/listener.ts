@@ -6,6 +6,7 @@ import { RareStreams } from './rare-streams.js';
 
 /** The longest time a timer takes. */
 const TIMER_MS_MAX = 0x7fff_ffff;
+const CHECK_EVERY_MS = 5000;
 
 export type ListenerContext = Omit<ConnectionContext, 'rare' | 'watchDeadline'>;
 
@@ -14,11 +15,16 @@ export class GrpcListener {
   private readonly connections = new Set<Connection>();
   private readonly rare = new RareStreams();
   private timer: NodeJS.Timeout | null = null;
+  private readonly checking: NodeJS.Timeout;
   /** When the timer runs out. */
   private timerMs = Number.POSITIVE_INFINITY;
 
   constructor(private readonly context: ListenerContext) {
     const whole = { ...context, rare: this.rare, watchDeadline: (deadlineMs: number) => this.watch(deadlineMs) };
+    this.checking = setInterval(() => {
+      for (const connection of this.connections) connection.checkTime();
+    }, CHECK_EVERY_MS);
+    this.checking.unref();
     this.server = createServer({ noDelay: true }, (socket) => {
       const connection = new Connection(socket, whole);
       this.connections.add(connection);
@@ -40,6 +46,7 @@ export class GrpcListener {
     for (const connection of this.connections) connection.shutDown();
     await closed;
     if (this.timer !== null) clearTimeout(this.timer);
+    clearInterval(this.checking);
     await this.rare.close();
   }
 

@@ -16,6 +16,7 @@ import { pointsRequest } from '../handlers/points.js';
 import { timeField, timeTag } from './answer-time.js';
 import { GrpcListener } from './listener.js';
 import type { Caller, Served, ServedOutcome } from './methods.js';
+import { noRoomOutcome } from './no-room.js';
 import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
 
 /** What comes of a read that this thread tries to answer. */
@@ -32,14 +33,17 @@ export class GrpcReaderDoor {
   private nextId = 1;
 
   constructor(
-    private readonly reader: Pick<Reader, 'readAlone'>,
+    private readonly reader: Pick<Reader, 'memory' | 'readAlone'>,
     private readonly port: MessagePort,
     private readonly settings: GrpcReaderSettings,
   ) {
     const { counts, messageBytesMax, rows } = settings;
     this.counts = new SharedCounts(counts);
     const methods = new Map(rows.map((row) => [row.path, this.served(row)]));
-    this.listener = new GrpcListener({ methods, messageBytesMax, nowMs: Date.now, monotonicMs: () => performance.now() });
+    const outcomes = new Map(rows.map((row) => [row.path, noRoomOutcome(row)]));
+    const noRoom = (path: string) => outcomes.get(path) as ReturnType<typeof noRoomOutcome>;
+    const { memory: ledger } = reader;
+    this.listener = new GrpcListener({ methods, messageBytesMax, ledger, noRoom, nowMs: Date.now, monotonicMs: () => performance.now() });
     port.on('message', (message: ToGrpcDoor) => this.receive(message));
   }
 

@@ -43,5 +43,11 @@ function rowOf(path: string): GrpcRow {
   const name = path.slice(1);
   const route = ROUTES.find(({ grpc }) => grpc === name);
   const at = GRPC_METHOD_NAMES.indexOf(name as GrpcMethodName);
-  return { path, at, engine: route?.kind === 'read' ? route.engine : null };
+  return {
+    path,
+    at,
+    engine: route?.kind === 'read' ? route.engine : null,
+    method: route?.method ?? 'GET',
+    access: route?.access ?? 'open',
+  };
 }

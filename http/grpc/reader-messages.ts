@@ -1,11 +1,12 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
 import type { ServedOutcome } from './methods.js';
 
 /** A method, without what carries it out. */
-export interface GrpcRow {
+export interface GrpcRow extends Pick<Endpoint, 'access' | 'method'> {
   /** `/qdrant.Points/Count` */
   readonly path: string;
   /** Its place in GRPC_METHOD_NAMES. */

@@ -6,8 +6,10 @@
 import { checkPort } from '../context/check-port.js';
 import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
+import { ROUTES } from '../routes.js';
 import { GrpcListener } from './listener.js';
 import { servedMethods } from './methods.js';
+import { noRoomOutcome } from './no-room.js';
 import { openGrpcInReaders } from './reader-doors.js';
 import type { GrpcReaderSettings } from './reader-messages.js';
 
@@ -27,6 +29,9 @@ export interface GrpcDoor {
   /** Stops taking connections, lets running requests finish and cuts those that take longer than `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
+
+/** What a method changes that is no row of the table. */
+const READING = { method: 'GET', access: 'open' } as const;
 
 /** The address cannot be taken. */
 export class GrpcBindError extends Error {
@@ -52,7 +57,9 @@ export async function startGrpcDoor(services: DoorServices, options: GrpcOptions
 async function openHere(services: DoorServices, { host, logRequests, maxMessageBytes, port }: GrpcOptions): Promise<GrpcDoor> {
   const { monotonicMs, nowMs } = services;
   const methods = servedMethods(services, logRequests);
-  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, nowMs, monotonicMs });
+  const { ledger } = services.memory;
+  const noRoom = (path: string) => noRoomOutcome(ROUTES.find(({ grpc }) => `/${grpc}` === path) ?? READING);
+  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, ledger, noRoom, nowMs, monotonicMs });
   return {
     port: await listener.listen({ host, port }),
     async close(graceMs) {

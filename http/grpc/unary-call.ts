@@ -5,12 +5,24 @@ import { gunzip, inflate } from 'node:zlib';
 import { CANCEL } from '../../protocols/http2/frames.js';
 import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
 import { literalBlock } from '../../protocols/http2/hpack-encoder.js';
+import type { Ledger } from '../../storage/memory/shared-ledger.js';
 import type { CallHead } from './call-head.js';
 import type { Http2Session } from './http2-session.js';
 import type { Http2Stream, StreamHandler } from './http2-stream.js';
 import { MessageReader, PREFIX_BYTES } from './message-reader.js';
 import type { Caller, Served, ServedOutcome } from './methods.js';
 import { DEADLINE_EXCEEDED, INTERNAL, messageText, RESOURCE_EXHAUSTED, UNIMPLEMENTED } from './status.js';
+
+/** What bounds the calls of a server. */
+export interface CallLimits {
+  readonly messageBytesMax: number;
+  readonly ledger: Ledger;
+  /** The answer to a call of this method for whose message there is no memory. */
+  readonly noRoom: (path: string) => Extract<ServedOutcome, { kind: 'failed' }>;
+}
+
+/** Deflate makes no more bytes than this of one. */
+const INFLATION_MAX = 1032;
 
 const unzip = { gzip: promisify(gunzip), deflate: promisify(inflate) };
 const OK_BLOCK = literalBlock(['grpc-status', '0', 'grpc-message', 'OK']);
@@ -22,7 +34,9 @@ export function statusFields(code: number, details: string, metadata: readonly (
 }
 
 export class UnaryCall implements StreamHandler, Caller {
-  private readonly reader = new MessageReader();
+  private readonly reader: MessageReader;
+  /** Reserved for what a compressed message may become. */
+  private unpackedBytes = 0;
   private state: 'reading' | 'running' | 'over' = 'reading';
   private giveUp: (() => void) | null = null;
 
@@ -32,17 +46,21 @@ export class UnaryCall implements StreamHandler, Caller {
     private readonly stream: Http2Stream,
     private readonly head: CallHead,
     private readonly served: Served,
-    private readonly messageBytesMax: number,
+    private readonly limits: CallLimits,
     readonly deadlineMs: number,
-  ) {}
+  ) {
+    this.reader = new MessageReader(limits.ledger);
+  }
 
   data(bytes: Buffer): void {
     if (this.state !== 'reading') return;
-    const problem = this.reader.add(bytes, this.messageBytesMax);
+    const { messageBytesMax } = this.limits;
+    const problem = this.reader.add(bytes, messageBytesMax);
     if (problem === null) return;
     if (problem.kind === 'tooLarge') {
-      this.fail(RESOURCE_EXHAUSTED, `Received message larger than max (${problem.bytes} vs ${this.messageBytesMax})`);
-    } else this.fail(UNIMPLEMENTED, `Received a second request message for server streaming method ${this.head.path}`);
+      this.fail(RESOURCE_EXHAUSTED, `Received message larger than max (${problem.bytes} vs ${messageBytesMax})`);
+    } else if (problem.kind === 'noRoom') this.refuse();
+    else this.fail(UNIMPLEMENTED, `Received a second request message for server streaming method ${this.head.path}`);
   }
 
   end(): void {
@@ -55,7 +73,7 @@ export class UnaryCall implements StreamHandler, Caller {
 
   cancelled(): void {
     if (this.state === 'running') this.abandon();
-    else this.state = 'over';
+    else this.finish();
   }
 
   onGone(listener: () => void): void {
@@ -80,6 +98,12 @@ export class UnaryCall implements StreamHandler, Caller {
 
   private async unpack(message: Buffer): Promise<void> {
     this.state = 'running';
+    const bytesMax = Math.min(this.limits.messageBytesMax, message.length * INFLATION_MAX);
+    if (!this.limits.ledger.reserve('bodies', bytesMax)) {
+      this.refuse();
+      return;
+    }
+    this.unpackedBytes = bytesMax;
     const unpacked = await this.unpacked(message);
     if (unpacked instanceof Uint8Array) void this.run(unpacked);
     else if (this.ended()) this.fail(...unpacked);
@@ -92,10 +116,10 @@ export class UnaryCall implements StreamHandler, Caller {
       return [UNIMPLEMENTED, `Received message compressed with unsupported encoding "${encoding}"`];
     }
     try {
-      return await unzip[encoding](message, { maxOutputLength: this.messageBytesMax });
+      return await unzip[encoding](message, { maxOutputLength: this.limits.messageBytesMax });
     } catch (error) {
       return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-        ? [RESOURCE_EXHAUSTED, `Received message that decompresses to a size larger than ${this.messageBytesMax}`]
+        ? [RESOURCE_EXHAUSTED, `Received message that decompresses to a size larger than ${this.limits.messageBytesMax}`]
         : [INTERNAL, 'Failed to decompress message'];
     }
   }
@@ -108,7 +132,7 @@ export class UnaryCall implements StreamHandler, Caller {
 
   /** The work is over. True when somebody waits for the answer. */
   private ended(): boolean {
-    this.state = 'over';
+    this.finish();
     if (!this.stream.closed) return true;
     this.session.abandoned--;
     return false;
@@ -129,8 +153,22 @@ export class UnaryCall implements StreamHandler, Caller {
     this.session.answer(this.stream, [prefix, ...parts], OK_BLOCK);
   }
 
+  /** There is no memory for its message. */
+  private refuse(): void {
+    const { code, details, metadata } = this.limits.noRoom(this.head.path);
+    this.finish();
+    this.session.answerEmpty(this.stream, statusFields(code, details, metadata));
+  }
+
+  private finish(): void {
+    this.state = 'over';
+    this.reader.release();
+    this.limits.ledger.release('bodies', this.unpackedBytes);
+    this.unpackedBytes = 0;
+  }
+
   private fail(code: number, details: string): void {
-    if (this.state === 'reading') this.state = 'over';
+    if (this.state === 'reading') this.finish();
     this.session.answerEmpty(this.stream, statusFields(code, details));
   }
 }

@@ -9,13 +9,14 @@ import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
-import { errorBody } from '../context/answer.js';
+import { errorBody, noRoomFor } from '../context/answer.js';
 import type { DoorServices } from '../context/services.js';
+import { UnsentBytes } from '../context/unsent-bytes.js';
 import { ROUTES, type Route } from '../routes.js';
-import { readBody } from './body.js';
+import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
 import { parseQueryString } from './calls/query-string.js';
-import { jsonReply, type RestReply } from './calls/reply.js';
+import { errorReply, jsonReply, type RestReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
@@ -29,12 +30,13 @@ export interface RestServer extends RestDoor {
 type Address = { readonly host: string; readonly port: number } | { readonly path: string };
 
 const CLOSE_IDLE_EVERY_MS = 50;
+const CHECK_UNSENT_EVERY_MS = 5000;
 /** A path segment may be as long as Node lets a request's head be. */
 const PATH_SEGMENT_MAX = 65_536;
 /** Node copies texts up to this length to the socket without allocating. */
 const ONE_WRITE_BYTES_MAX = 15_000;
 const EMPTY = Buffer.alloc(0);
-const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBodyTooLarge: false } as const;
+const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBodyRefused: false } as const;
 
 /** A server of the main thread, for all requests or for those that readers hand on. Rejects with the system's error when it cannot listen. */
 export async function listenForRest(services: DoorServices, options: RestOptions, address: Address): Promise<RestServer> {
@@ -43,6 +45,8 @@ export async function listenForRest(services: DoorServices, options: RestOptions
   const front = new FastFront({
     maxBodyBytes,
     findRequest: requestFinder(ROUTES),
+    ledger: services.memory.ledger,
+    refuse: ({ at }) => door.refuse(at),
     answer: (request) => answerCall(services, logRequests, fastCall(request)),
     handOn: (socket) => standard(socket),
   });
@@ -124,19 +128,29 @@ class Door {
 
   /** Answers a request of the table. */
   async answer(route: Route, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+    const body = new RequestBody(request.raw, route, this.services.memory.ledger, this.options.maxBodyBytes);
     const answer = await answerCall(this.services, this.options.logRequests, {
       route,
       at,
       url: request.url,
       path: request.params as Readonly<Record<string, string>>,
       query: request.query as QueryParameters,
-      body: () => readBody(request.raw, this.options.maxBodyBytes),
+      body: () => body.read(),
       isGone: () => response.destroyed,
     });
+    body.release();
     if (answer === null) return;
-    // A client that sends far beyond the limit is cut off once it has its answer.
-    const cut = answer.isBodyTooLarge && !request.raw.complete ? ['connection', 'close'] : [];
+    // A client that sends far beyond a limit is cut off once it has its answer.
+    const cut = answer.isBodyRefused && !request.raw.complete ? ['connection', 'close'] : [];
     this.send(request.raw, response, answer, cut);
+  }
+
+  /** The answer to a plain request for whose body there is no memory. */
+  refuse(at: number): RestReply {
+    const route = ROUTES[at] as Route;
+    const reply = errorReply(noRoomFor(route), route, 0);
+    this.services.stats.record(at, reply.status, 0, this.services.nowMs());
+    return reply;
   }
 
   /** A path or method that the API doesn't have: 404 with an empty body. */
@@ -170,6 +184,23 @@ class Door {
     if (origin !== undefined && this.options.cors) headers.push('access-control-allow-origin', origin, 'vary', 'Origin');
     if (this.closing) headers.push('connection', 'close');
     sendBytes(response, answer, headers);
+    this.watchUnsent(response);
+  }
+
+  /** Ends the connection of a client that does not take its answer. */
+  private watchUnsent(response: ServerResponse): void {
+    const { memory, monotonicMs } = this.services;
+    if (response.writableLength === 0) return;
+    const unsent = new UnsentBytes(memory.ledger);
+    if (!unsent.set(response.writableLength, monotonicMs())) response.destroy();
+    const check = setInterval(() => {
+      if (unsent.isLate(monotonicMs())) response.destroy();
+    }, CHECK_UNSENT_EVERY_MS);
+    check.unref();
+    response.once('close', () => {
+      clearInterval(check);
+      unsent.set(0, 0);
+    });
   }
 }
 

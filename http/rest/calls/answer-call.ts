@@ -106,10 +106,10 @@ function nodeAnswer(answer: HttpAnswer, milliseconds: number): RestReply {
       return jsonReply(200, Buffer.from(stringifyJson(answer.value)));
     case 'page': {
       const headers = ['content-security-policy', answer.policy, 'x-content-type-options', 'nosniff'];
-      return { status: 200, type: HTML_TYPE, headers, body: Buffer.from(answer.html), isBodyTooLarge: false };
+      return { status: 200, type: HTML_TYPE, headers, body: Buffer.from(answer.html), isBodyRefused: false };
     }
     case 'text':
-      return { status: answer.status, type: TEXT_TYPE, headers: NO_HEADERS, body: Buffer.from(answer.text), isBodyTooLarge: false };
+      return { status: answer.status, type: TEXT_TYPE, headers: NO_HEADERS, body: Buffer.from(answer.text), isBodyRefused: false };
     default:
       return answer satisfies never;
   }

@@ -1,6 +1,6 @@
 /** Replies of the REST server. */
 
-import { ERROR_KINDS } from '../../../protocols/errors.js';
+import { ERROR_KINDS, type ErrorCode } from '../../../protocols/errors.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
 import { clientFacts, envelope, errorBody, errorHeaders } from '../../context/answer.js';
 import type { Endpoint } from '../../context/endpoint.js';
@@ -13,15 +13,16 @@ export interface RestReply {
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly body: Buffer;
-  /** The request's body was longer than allowed, so the rest of it may still be on its way. */
-  readonly isBodyTooLarge: boolean;
+  /** The request's body was longer than allowed, or found no memory, so the rest of it may still be on its way. */
+  readonly isBodyRefused: boolean;
 }
 
 const JSON_TYPE = 'application/json';
 const NO_HEADERS: readonly string[] = [];
+const REFUSED_BODIES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bodyTooLarge', 'busy', 'outOfMemory']);
 
 export function jsonReply(status: number, body: Buffer): RestReply {
-  return { status, type: JSON_TYPE, headers: NO_HEADERS, body, isBodyTooLarge: false };
+  return { status, type: JSON_TYPE, headers: NO_HEADERS, body, isBodyRefused: false };
 }
 
 /** What the engine has answered to a request, with what it cost where that is measured. */
@@ -36,6 +37,6 @@ export function errorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | '
     type: JSON_TYPE,
     headers: errorHeaders(facts).flat(),
     body: errorBody(facts, milliseconds),
-    isBodyTooLarge: facts.code === 'bodyTooLarge',
+    isBodyRefused: REFUSED_BODIES.has(facts.code),
   };
 }

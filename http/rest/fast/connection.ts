@@ -5,7 +5,10 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Ledger } from '../../../storage/memory/shared-ledger.js';
+import { GrowingBytes } from '../../context/growing-bytes.js';
 import { type BytesTaker, takeBytes } from '../../context/socket-bytes.js';
+import { UnsentBytes } from '../../context/unsent-bytes.js';
 import type { RestReply } from '../calls/reply.js';
 import type { FindRequest, FoundRequest } from './find-request.js';
 import { type RequestHead, readHead } from './head.js';
@@ -26,8 +29,11 @@ export interface FastServer {
   readonly maxBodyBytes: number;
   readonly findRequest: FindRequest;
   readonly isClosing: boolean;
+  readonly ledger: Ledger;
   /** Null if the client is gone. Never rejects. */
   answer(request: FastRequest): RestReply | null | Promise<RestReply | null>;
+  /** The answer to a request for whose body there is no memory. */
+  refuse(found: FoundRequest): RestReply;
   /** Takes the connection over; its next byte is the first of a request. */
   handOn(socket: Socket): void;
   /** The connection is closed or handed on. */
@@ -39,8 +45,7 @@ export interface FastServer {
 interface Incoming {
   readonly head: RequestHead;
   readonly found: FoundRequest;
-  readonly body: Buffer;
-  filled: number;
+  readonly body: GrowingBytes;
 }
 
 /** As Node's HTTP server has them. */
@@ -58,6 +63,8 @@ const UNSENT_BYTES_MAX = 1 << 20;
 const ONE_TEXT_BYTES_MAX = 15_000;
 /** What is missing of a body is read straight into it if it is more than this. */
 const PLACE_BYTES_MIN = 32_768;
+/** A client whose request was refused gets to see that only once it has sent the rest, which is read and dropped for this long. */
+const DROP_MS = 30_000;
 const NOTHING = Buffer.alloc(0);
 
 export class FastConnection implements BytesTaker {
@@ -67,6 +74,7 @@ export class FastConnection implements BytesTaker {
   #isBusy = false;
   #hasEnded = false;
   #isOver = false;
+  readonly #unsent: UnsentBytes;
   #hasAnswered = false;
   /** Has bytes come as `data` events. */
   readonly #letGo: () => void;
@@ -80,6 +88,7 @@ export class FastConnection implements BytesTaker {
     private readonly server: FastServer,
   ) {
     this.#sinceMs = server.nowMs();
+    this.#unsent = new UnsentBytes(server.ledger);
     socket.on('end', this.#onEnd).on('error', this.#onError).on('close', this.#onClose);
     this.#letGo = takeBytes(socket, this);
   }
@@ -93,8 +102,9 @@ export class FastConnection implements BytesTaker {
     this.socket.destroy();
   }
 
-  /** Ends a connection that has waited too long for a request or for the rest of one. */
+  /** Ends a connection that has waited too long for a request, for the rest of one, or for its client to take an answer. */
   checkTime(nowMs: number): void {
+    if (this.#unsent.isLate(nowMs)) this.cut();
     if (this.#isBusy || this.#isOver) return;
     const waitedMs = nowMs - this.#sinceMs;
     if (this.#isIdle() && this.#hasAnswered) {
@@ -107,8 +117,10 @@ export class FastConnection implements BytesTaker {
   }
 
   take(chunk: Buffer): void {
+    if (this.#isOver) return;
     if (this.#isIdle()) this.#sinceMs = this.server.nowMs();
     const rest = this.#incoming === null ? chunk : this.#fill(this.#incoming, chunk);
+    if (this.#isOver) return;
     if (rest.length > 0) this.#unread = this.#unread.length === 0 ? rest : Buffer.concat([this.#unread, rest]);
     if (!this.#isBusy) this.#advance();
     else if (this.#unread.length > READ_AHEAD_BYTES_MAX) this.socket.pause();
@@ -117,8 +129,9 @@ export class FastConnection implements BytesTaker {
   }
 
   place(): Buffer | null {
-    const incoming = this.#incoming;
-    return incoming !== null && incoming.body.length - incoming.filled >= PLACE_BYTES_MIN ? incoming.body.subarray(incoming.filled) : null;
+    const body = this.#incoming?.body;
+    if (body === undefined || body.length - body.filled < PLACE_BYTES_MIN || body.filled === body.buffer.length) return null;
+    return body.buffer.subarray(body.filled);
   }
 
   readonly #onEnd = (): void => {
@@ -140,6 +153,9 @@ export class FastConnection implements BytesTaker {
 
   readonly #onClose = (): void => {
     this.#isOver = true;
+    this.#incoming?.body.release();
+    this.#incoming = null;
+    this.#unsent.set(0, 0);
     this.#giveUp?.();
     this.server.forget(this);
   };
@@ -150,15 +166,31 @@ export class FastConnection implements BytesTaker {
 
   readonly #isGone = (): boolean => this.#isOver || this.socket.destroyed;
 
-  /** Copies bytes to the body that they belong to, if they are not there already; the answer is what is left of them. */
-  #fill(incoming: Incoming, bytes: Buffer): Buffer {
-    if (bytes.buffer === incoming.body.buffer) {
-      incoming.filled += bytes.length;
+  /**
+   * Copies bytes to the body that they belong to, if they are not there already; the answer is what is left of them. Without memory for them
+   * the request is refused, and the connection is over.
+   */
+  #fill({ body, found }: Incoming, bytes: Buffer): Buffer {
+    if (bytes.buffer === body.buffer.buffer) {
+      body.filled += bytes.length;
+      if (!body.makeRoom()) this.#refuse(found);
       return NOTHING;
     }
-    const copied = bytes.copy(incoming.body, incoming.filled);
-    incoming.filled += copied;
-    return copied === bytes.length ? NOTHING : bytes.subarray(copied);
+    const missing = body.length - body.filled;
+    const isMore = bytes.length > missing;
+    if (!body.add(isMore ? bytes.subarray(0, missing) : bytes) || !body.makeRoom()) this.#refuse(found);
+    return isMore ? bytes.subarray(missing) : NOTHING;
+  }
+
+  #refuse(found: FoundRequest): void {
+    const { socket } = this;
+    const answer = this.server.refuse(found);
+    this.#isOver = true;
+    this.#incoming?.body.release();
+    this.#incoming = null;
+    this.#unread = NOTHING;
+    socket.end(headOf(answer, true) + answer.body.toString('latin1'), 'latin1');
+    setTimeout(() => socket.destroy(), DROP_MS).unref();
   }
 
   /** Answers what has come whole. */
@@ -167,19 +199,21 @@ export class FastConnection implements BytesTaker {
       const incoming = this.#incoming ?? this.#next();
       if (incoming === null) return;
       this.#incoming = incoming;
-      if (incoming.filled < incoming.body.length) return;
+      if (!incoming.body.isWhole) return;
       this.#incoming = null;
       this.#isBusy = true;
       const { body, found, head } = incoming;
-      const answer = this.server.answer({ head, found, body, isGone: this.#isGone, onGone: this.#onGone });
+      const answer = this.server.answer({ head, found, body: body.buffer, isGone: this.#isGone, onGone: this.#onGone });
       if (answer instanceof Promise) {
         void answer.then((later) => {
+          body.release();
           this.#giveUp = null;
           this.#send(head, later);
           this.#advance();
         });
         return;
       }
+      body.release();
       this.#send(head, answer);
     }
     if (this.#isIdle() && this.#hasEnded) this.socket.destroySoon();
@@ -195,9 +229,10 @@ export class FastConnection implements BytesTaker {
       this.#handOn();
       return null;
     }
-    const incoming = { head, found, body: Buffer.allocUnsafeSlow(head.bodyBytes), filled: 0 };
+    const incoming = { head, found, body: new GrowingBytes(this.server.ledger, head.bodyBytes) };
+    this.#incoming = incoming;
     this.#unread = this.#fill(incoming, unread.subarray(head.bytes));
-    return incoming;
+    return this.#incoming;
   }
 
   /** The body is too long, or there are bytes behind the last request of the connection. */
@@ -231,16 +266,26 @@ export class FastConnection implements BytesTaker {
     }
     this.#hasAnswered = true;
     this.#sinceMs = this.server.nowMs();
-    if (isLast) {
+    const unsent = socket.writableLength;
+    if (!this.#unsent.set(unsent, this.#sinceMs)) this.cut();
+    else if (isLast) {
       this.#isOver = true;
       socket.destroySoon();
-    } else if (socket.writableLength > UNSENT_BYTES_MAX) socket.once('drain', this.#sent);
-    else this.#sent(false);
+    } else if (unsent > UNSENT_BYTES_MAX) socket.once('drain', this.#sent);
+    else {
+      if (unsent > 0 && socket.listenerCount('drain') === 0) socket.once('drain', this.#taken);
+      this.#sent(false);
+    }
   }
+
+  readonly #taken = (): void => {
+    this.#unsent.set(this.socket.writableLength, this.server.nowMs());
+  };
 
   /** mayAdvance: false where the caller goes on with the next request. */
   readonly #sent = (mayAdvance: false | undefined): void => {
     this.#isBusy = false;
+    if (mayAdvance !== false) this.#taken();
     if (this.socket.isPaused()) this.socket.resume();
     if (mayAdvance !== false) this.#advance();
   };

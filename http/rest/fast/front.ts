@@ -1,14 +1,17 @@
 /** The connections whose requests have been plain so far: it checks their time limits and closes them with the server. */
 
 import type { Socket } from 'node:net';
+import type { Ledger } from '../../../storage/memory/shared-ledger.js';
 import type { RestReply } from '../calls/reply.js';
 import { FastConnection, type FastRequest, type FastServer } from './connection.js';
-import type { FindRequest } from './find-request.js';
+import type { FindRequest, FoundRequest } from './find-request.js';
 
 export interface FrontOptions {
   readonly maxBodyBytes: number;
   readonly findRequest: FindRequest;
+  readonly ledger: Ledger;
   /** As in `FastServer`. */
+  readonly refuse: (found: FoundRequest) => RestReply;
   readonly answer: (request: FastRequest) => RestReply | null | Promise<RestReply | null>;
   readonly handOn: (socket: Socket) => void;
 }
@@ -18,6 +21,7 @@ const CHECK_EVERY_MS = 5000;
 export class FastFront implements FastServer {
   readonly maxBodyBytes: number;
   readonly findRequest: FindRequest;
+  readonly ledger: Ledger;
   isClosing = false;
   readonly #connections = new Set<FastConnection>();
   readonly #checking: NodeJS.Timeout;
@@ -25,6 +29,7 @@ export class FastFront implements FastServer {
   constructor(private readonly options: FrontOptions) {
     this.maxBodyBytes = options.maxBodyBytes;
     this.findRequest = options.findRequest;
+    this.ledger = options.ledger;
     this.#checking = setInterval(() => this.checkTimes(Date.now()), CHECK_EVERY_MS);
     this.#checking.unref();
   }
@@ -59,6 +64,10 @@ export class FastFront implements FastServer {
 
   answer(request: FastRequest): RestReply | null | Promise<RestReply | null> {
     return this.options.answer(request);
+  }
+
+  refuse(found: FoundRequest): RestReply {
+    return this.options.refuse(found);
   }
 
   handOn(socket: Socket): void {

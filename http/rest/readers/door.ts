@@ -10,6 +10,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
+import { noRoomFor } from '../../context/answer.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
 import { pointsRequest } from '../../handlers/points.js';
@@ -21,7 +22,7 @@ import { FastFront } from '../fast/front.js';
 import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.js';
 
 /** The part of a reader that answers without the main thread. */
-export type LoneReader = Pick<Reader, 'readAlone'>;
+export type LoneReader = Pick<Reader, 'memory' | 'readAlone'>;
 
 /** What comes of a read that this thread tries to answer. */
 type ReadReply = RestReply | 'heavy' | null;
@@ -54,6 +55,8 @@ export class ReaderDoor {
     this.#front = new FastFront({
       maxBodyBytes,
       findRequest: requestFinder(rows),
+      ledger: reader.memory,
+      refuse: ({ at }) => this.#refuse(at),
       answer: (request) => this.#answer(request),
       handOn: (socket) => this.#pipe(socket),
     });
@@ -106,6 +109,13 @@ export class ReaderDoor {
     if (reply instanceof Promise) return reply.then((later) => this.#counted(request, later, startedMs));
     if (reply === null && row.isFixed) return this.#askFixed(request, startedMs);
     return this.#counted(request, reply, startedMs);
+  }
+
+  #refuse(at: number): RestReply {
+    const row = this.settings.rows[at] as DoorRow;
+    const reply = errorReply(noRoomFor(row), row, 0);
+    this.#counts.record(at, reply.status, 0, Date.now());
+    return reply;
   }
 
   #counted(request: FastRequest, reply: ReadReply, startedMs: number): RestReply | Promise<RestReply | null> {

@@ -8,6 +8,7 @@ import { GrpcListener } from '../../../http/grpc/listener.js';
 import type { Served } from '../../../http/grpc/methods.js';
 import { type GrpcDoor, startGrpcDoor } from '../../../http/grpc/server.js';
 import * as h2 from '../../../protocols/http2/frames.js';
+import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
 import { bytesOf } from '../../protocols/grpc/protos.js';
 import { type Harness, openDoor } from '../rest/fake-node.js';
 import { failure, GrpcClient } from './client.js';
@@ -266,6 +267,8 @@ test('who works on a call is told when its client gives up: at the deadline, and
   const listener = new GrpcListener({
     methods: new Map([['/qdrant.Points/Count', served]]),
     messageBytesMax: MESSAGE_BYTES_MAX,
+    ledger: unlimitedLedger(),
+    noRoom: () => ({ kind: 'failed', code: 8, details: '', metadata: [] }),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),
   });

@@ -213,7 +213,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     cors: true,
     logRequests: false,
     ...options,
-    readers: options.readAlone === undefined ? null : oneReader({ readAlone: options.readAlone }),
+    readers: options.readAlone === undefined ? null : oneReader({ memory: services.memory.ledger, readAlone: options.readAlone }),
   });
   return Object.assign(harness, { door, services, url: `http://127.0.0.1:${door.port}` });
 }

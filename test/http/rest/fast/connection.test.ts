@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonReply } from '../../../../http/rest/calls/reply.js';
 import { FastFront } from '../../../../http/rest/fast/front.js';
-import { type Harness, type HarnessOptions, openDoor, sendRaw } from '../fake-node.js';
+import { fakeMemory, type Harness, type HarnessOptions, openDoor, sendRaw } from '../fake-node.js';
 
 const COUNT = 'POST /collections/c/points/count HTTP/1.1\r\nhost: x\r\n';
 const IDLE_CONNECTIONS = 5000;
@@ -184,6 +184,8 @@ async function openFront(t: TestContext): Promise<{ front: FastFront; port: numb
   const front = new FastFront({
     maxBodyBytes: 1000,
     findRequest: () => ({ at: 0, path: {}, query: {} }),
+    ledger: fakeMemory().ledger,
+    refuse: () => jsonReply(429, Buffer.from('full')),
     answer: () => new Promise((resolve) => release.push(() => resolve(jsonReply(200, Buffer.from('1'))))),
     handOn: (socket) => socket.destroy(),
   });

@@ -1,0 +1,111 @@
+/** What calls need of memory is bounded over all connections. */
+
+import assert from 'node:assert/strict';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { type TestContext, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { type GrpcDoor, startGrpcDoor } from '../../../http/grpc/server.js';
+import { fakeMemory, type Harness, openDoor } from '../rest/fake-node.js';
+import { failure, GrpcClient } from './client.js';
+
+const MB = 1 << 20;
+/** A quarter of 80 % of it is 10 MB. */
+const BUDGET = 50 * MB;
+const RESOURCE_EXHAUSTED = 8;
+const COUNT = '/qdrant.Points/Count';
+const COMPRESSED = 1;
+
+test('messages beyond the budget of all connections are refused, with what to do', async (context) => {
+  const { client, door, harness, held } = await opened(context, BUDGET);
+  const session = http2(context, door);
+  const under = [0, 1].map(() => call(session, [prefix(4 * MB, 0), Buffer.alloc(3 * MB)]));
+  await until(() => held('bodies') >= 6 * MB);
+  const read = await failure(client.raw(COUNT, Buffer.alloc(6 * MB)));
+  assert.equal(read.code, RESOURCE_EXHAUSTED);
+  assert.match(read.details, /^Too many requests: .*retry later/);
+  assert.deepEqual(read.metadata.get('retry-after'), ['1']);
+  const write = await failure(client.raw('/qdrant.Points/Upsert', Buffer.alloc(6 * MB)));
+  assert.match(write.details, /^Out of memory: /);
+  assert.deepEqual(write.metadata.get('troupe-outcome'), ['none']);
+  assert.equal(harness.node.asked.length, 0);
+  for (const stream of under) stream.close();
+  await until(() => held('bodies') === 0);
+});
+
+test('a compressed message is refused when there is no memory for what it would become', async (context) => {
+  const { door, harness, held } = await opened(context, BUDGET);
+  const packed = gzipSync(Buffer.alloc(16 * MB));
+  const stream = call(http2(context, door), [prefix(packed.length, COMPRESSED), packed], { 'grpc-encoding': 'gzip' });
+  const status = new Promise((resolve) => stream.on('response', (headers) => resolve(headers['grpc-status'])));
+  stream.end();
+  assert.equal(await status, String(RESOURCE_EXHAUSTED));
+  assert.equal(harness.node.asked.length, 0);
+  await until(() => held('bodies') === 0);
+});
+
+test('answers that clients do not take are counted, and end their connections beyond the budget', async (context) => {
+  const { door, harness, held } = await opened(context, 8 * BUDGET);
+  harness.node.answer = () => Promise.resolve(Buffer.alloc(48 * MB));
+  let closed = 0;
+  const sessions = [0, 1, 2].map(() => {
+    const session = http2(context, door);
+    session.on('close', () => closed++);
+    const stream = call(session, [prefix(3, 0), Buffer.from([0x0a, 0x01, 0x63])]);
+    stream.end();
+    stream.pause();
+    return session;
+  });
+  // The budget of 80 MB has room for one of them.
+  await until(() => closed === 2);
+  assert.ok(held('answers') > 40 * MB && held('answers') <= 80 * MB, `${held('answers')}`);
+  for (const session of sessions) session.destroy();
+  await until(() => held('answers') === 0);
+});
+
+interface Opened {
+  readonly harness: Harness;
+  readonly door: GrpcDoor;
+  readonly client: GrpcClient;
+  readonly held: (account: 'bodies' | 'answers') => number;
+}
+
+async function opened(context: TestContext, budget: number): Promise<Opened> {
+  const harness = await openDoor({ memory: fakeMemory(budget) });
+  const door = await startGrpcDoor(harness.services, { host: '127.0.0.1', port: 0, maxMessageBytes: 32 * MB, logRequests: false });
+  const client = new GrpcClient(door.port);
+  await harness.node.createCollection('c', { params: {} } as never);
+  context.after(async () => {
+    client.close();
+    await door.close(0);
+    await harness.door.close(0);
+  });
+  return { harness, door, client, held: (account) => harness.services.memory.report().accounts[account] };
+}
+
+function http2(context: TestContext, { port }: GrpcDoor): ClientHttp2Session {
+  const session = connect(`http://127.0.0.1:${port}`);
+  session.on('error', () => {});
+  context.after(() => session.destroy());
+  return session;
+}
+
+function call(session: ClientHttp2Session, parts: readonly Buffer[], fields: Record<string, string> = {}): ClientHttp2Stream {
+  const stream = session.request({ ':method': 'POST', ':path': COUNT, 'content-type': 'application/grpc', te: 'trailers', ...fields });
+  stream.on('error', () => {});
+  for (const part of parts) stream.write(part);
+  return stream;
+}
+
+function prefix(length: number, compressed: number): Buffer {
+  const bytes = Buffer.alloc(5);
+  bytes[0] = compressed;
+  bytes.writeUInt32BE(length, 1);
+  return bytes;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo(); tries++) {
+    if (tries > 2000) throw new Error('it did not become so');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
