@@ -67,10 +67,60 @@ export function evaluateFilter(filter: Filter, source: FilterSource, cache?: Con
   return bits.slice();
 }
 
+/**
+ * A filter over the rows of a source that is decided in portions: what indexes say at once, then one payload after the other. As long as
+ * the source's rows stay what they are, it does not matter what happens between the portions.
+ */
+export class PortionedFilter {
+  /** Bits of the rows that pass, as far as they are decided; deleted ones included. */
+  readonly passed: Uint32Array;
+  private readonly undecided: Uint32Array;
+  /** Null: indexes have decided all rows. */
+  private readonly test: RowTest | null;
+  private next = 0;
+
+  constructor(
+    filter: Filter,
+    private readonly source: FilterSource,
+  ) {
+    const evaluation = evaluationOf(source, undefined, 0);
+    const { maybe, yes } = filterBounds(filter, evaluation);
+    this.passed = yes.slice();
+    this.undecided = maybe.slice();
+    subtract(this.undecided, yes);
+    this.test = isEmptyBits(this.undecided) ? null : compileFilter(filter, contextOf(evaluation));
+  }
+
+  /** Number of rows whose payload has to be read. */
+  get undecidedRows(): number {
+    return countBits(this.undecided);
+  }
+
+  /** Reads the payloads of up to `countMax` rows. wanted: rows that it says no to need no answer. Returns whether all rows are decided. */
+  decide(countMax: number, wanted: (row: number) => boolean): boolean {
+    const { passed, source, test, undecided } = this;
+    if (test === null) return true;
+    for (let count = 0; this.next < source.rows; this.next++) {
+      const row = this.next;
+      if ((row & 31) === 0 && undecided[row >>> 5] === 0) this.next += 31;
+      else if (hasBit(undecided, row) && wanted(row)) {
+        if (count++ === countMax) return false;
+        const payload = source.payload(row);
+        if (test(row, payload, payload)) setBit(passed, row);
+      }
+    }
+    return true;
+  }
+}
+
+function evaluationOf(source: FilterSource, cache: ConditionCache | undefined, from: number): Evaluation {
+  const schemaOf = (key: string): FieldSchema | undefined => source.fieldSchema?.(key);
+  return { source, cache, from, schemaOf, answered: new Map(), open: [] };
+}
+
 /** Bits of the rows `from` <= row < rows that pass. */
 function evaluateFrom(filter: Filter, source: FilterSource, cache: ConditionCache | undefined, from: number): Uint32Array {
-  const schemaOf = (key: string): FieldSchema | undefined => source.fieldSchema?.(key);
-  const evaluation: Evaluation = { source, cache, from, schemaOf, answered: new Map(), open: [] };
+  const evaluation = evaluationOf(source, cache, from);
   const bounds = filterBounds(filter, evaluation);
   const result = bounds.yes.slice();
   if (bounds.yes !== bounds.maybe) {

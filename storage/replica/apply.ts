@@ -8,42 +8,91 @@ import { TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { PointBatch, PointsSelector, UpdateOperation } from '../../protocols/model/update.js';
+import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
 import { deleteAtPath, mergePayload, setAtPath } from '../../query/payload-edit.js';
-import { ringOf, shardIndexOf } from '../sharding/ring.js';
 import type { RowItems } from './segment-rows.js';
+import { Selection } from './selection.js';
 import type { Location, Transaction } from './transaction.js';
 
-/** Applies one operation. version: its number. Errors: `notFound` for ids that must exist; `storage`. */
-export function applyOperation(transaction: Transaction, operation: UpdateOperation, version: number): void {
+/** What an operation is applied to: the points of its selector, or the places of the points in its batch. */
+export interface Part {
+  readonly locations: Iterable<Location>;
+  readonly points: Iterable<number>;
+  /** A bound on the number of both. */
+  readonly countMax: number;
+}
+
+const NO_PART: Part = { locations: [], points: [], countMax: 0 };
+
+/** Most points that an operation touches in one transaction with others; one that may touch more is applied by itself (`slices.ts`). */
+const NARROW_POINTS_MAX = 4096;
+/** The same of points that come with the operation: the request bounds their bytes. */
+const NARROW_BATCH_MAX = 10_000;
+/** Bytes of vectors that an operation copies with others. */
+const NARROW_BYTES_MAX = 8 * 2 ** 20;
+
+/** How many points an operation names. */
+export function namedPoints(operation: UpdateOperation): number {
+  if ('batch' in operation) return operation.batch.ids.length;
+  return 'selector' in operation && operation.selector.kind === 'ids' ? operation.selector.ids.length : 0;
+}
+
+/**
+ * The whole of an operation that touches few points; null for one that may touch many. Errors: `notFound` if an id that must exist does
+ * not; `storage`.
+ */
+export function narrowPart(transaction: Transaction, operation: UpdateOperation): Part | null {
+  if (namedPoints(operation) > NARROW_BATCH_MAX) return null;
+  if ('batch' in operation) {
+    if (operation.kind === 'updateVectors') mustBeThere(transaction, operation.batch.ids);
+    return { locations: [], points: operation.batch.ids.keys(), countMax: operation.batch.ids.length };
+  }
+  if (!('selector' in operation)) return NO_PART;
+  const { kind, selector } = operation;
+  if (selector.kind === 'ids') {
+    const ids = [...new Set(selector.ids)];
+    const locations = kind === 'deletePoints' ? found(transaction, ids) : mustBeThere(transaction, ids);
+    return { locations, points: [], countMax: ids.length };
+  }
+  const selection = new Selection(transaction, selector);
+  if (selection.countMax > NARROW_POINTS_MAX) return null;
+  selection.decide(NARROW_POINTS_MAX);
+  return isNarrow(selection) ? { locations: selection.from(null, 0), points: [], countMax: selection.count } : null;
+}
+
+/** Whether all selected points can be changed in one transaction with others. */
+export function isNarrow(selection: Selection): boolean {
+  return selection.count <= NARROW_POINTS_MAX && selection.vectorBytes <= NARROW_BYTES_MAX;
+}
+
+/** Applies an operation to a part of its points. version: its number. Errors: `storage`. */
+export function applyOperation(transaction: Transaction, operation: UpdateOperation, version: number, part: Part = NO_PART): void {
   switch (operation.kind) {
     case 'upsert':
-      upsert(transaction, operation, version);
+      upsert(transaction, operation, version, part);
       break;
     case 'updateVectors':
-      updateVectors(transaction, operation, version);
+      updateVectors(transaction, operation, version, part);
       break;
     case 'deleteVectors':
-      for (const location of selected(transaction, operation.selector)) deleteVectors(transaction, location, operation.names, version);
+      for (const location of part.locations) deleteVectors(transaction, location, operation.names, version);
       break;
     case 'deletePoints':
-      deletePoints(transaction, operation.selector);
+      for (const location of part.locations) transaction.remove(location);
       break;
     case 'setPayload': {
       const { key, payload } = operation;
-      changePayloads(transaction, operation.selector, version, (old) =>
-        key === null ? mergePayload(old, payload) : setAtPath(old, key, payload),
-      );
+      changePayloads(transaction, part, version, (old) => (key === null ? mergePayload(old, payload) : setAtPath(old, key, payload)));
       break;
     }
     case 'overwritePayload':
-      changePayloads(transaction, operation.selector, version, () => operation.payload);
+      changePayloads(transaction, part, version, () => operation.payload);
       break;
     case 'deletePayload':
-      changePayloads(transaction, operation.selector, version, (old) => operation.keys.reduce(deleteAtPath, old));
+      changePayloads(transaction, part, version, (old) => operation.keys.reduce(deleteAtPath, old));
       break;
     case 'clearPayload':
-      changePayloads(transaction, operation.selector, version, () => ({}));
+      changePayloads(transaction, part, version, () => ({}));
       break;
     case 'createFieldIndex': {
       const known = transaction.manifest.fields.find((field) => field.name === operation.field);
@@ -60,33 +109,37 @@ export function applyOperation(transaction: Transaction, operation: UpdateOperat
   transaction.flushIndex();
 }
 
-function upsert(transaction: Transaction, operation: UpdateOperation & { kind: 'upsert' }, version: number): void {
+type Upsert = UpdateOperation & { kind: 'upsert' };
+
+function upsert(transaction: Transaction, operation: Upsert, version: number, { points }: Part): void {
   const { batch, mode = 'upsert', filter = null } = operation;
   const vectors = columnPlaces(batch);
-  batch.ids.forEach((id, point) => {
+  for (const point of points) {
+    const id = batch.ids[point] as PointId;
     const old = transaction.find(id);
-    if (old === undefined ? mode === 'updateOnly' : mode === 'insertOnly') return;
-    if (old !== undefined && filter !== null && !transaction.matches(filter, old)) return;
+    if (old === undefined ? mode === 'updateOnly' : mode === 'insertOnly') continue;
+    if (old !== undefined && filter !== null && !transaction.matches(filter, old)) continue;
     const added = transaction.append(id, version, itemsOf(batch, vectors, point));
     setVectors(added, batch, vectors, point);
     const payload = batch.payloads[point];
     if (payload !== undefined) transaction.setPayload(added, textOf(payload), payload);
     if (old !== undefined) transaction.remove(old, added);
-  });
+  }
 }
 
-function updateVectors(transaction: Transaction, operation: UpdateOperation & { kind: 'updateVectors' }, version: number): void {
+type UpdateVectors = UpdateOperation & { kind: 'updateVectors' };
+
+function updateVectors(transaction: Transaction, operation: UpdateVectors, version: number, { points }: Part): void {
   const { batch, filter = null } = operation;
-  mustBeThere(transaction, batch.ids);
   const vectors = columnPlaces(batch);
-  batch.ids.forEach((id, point) => {
-    const old = transaction.find(id);
-    if (old === undefined || (filter !== null && !transaction.matches(filter, old)) || removeStale(transaction, old)) return;
+  for (const point of points) {
+    const old = transaction.find(batch.ids[point] as PointId);
+    if (old === undefined || (filter !== null && !transaction.matches(filter, old)) || removeStale(transaction, old)) continue;
     const added = copyPoint(transaction, old, version, itemsOf(batch, vectors, point));
     setVectors(added, batch, vectors, point);
     transaction.setPayload(added, transaction.payloadText(old));
     transaction.remove(old, added);
-  });
+  }
 }
 
 function deleteVectors(transaction: Transaction, old: Location, names: readonly string[], version: number): void {
@@ -102,19 +155,8 @@ function deleteVectors(transaction: Transaction, old: Location, names: readonly 
   transaction.remove(old, added);
 }
 
-function deletePoints(transaction: Transaction, selector: PointsSelector): void {
-  if (selector.kind === 'filter') {
-    for (const location of matching(transaction, selector)) transaction.remove(location);
-    return;
-  }
-  for (const id of selector.ids) {
-    const location = transaction.find(id);
-    if (location !== undefined) transaction.remove(location);
-  }
-}
-
-function changePayloads(transaction: Transaction, selector: PointsSelector, version: number, change: (old: Payload) => Payload): void {
-  for (const old of selected(transaction, selector)) {
+function changePayloads(transaction: Transaction, { locations }: Part, version: number, change: (old: Payload) => Payload): void {
+  for (const old of locations) {
     if (removeStale(transaction, old)) continue;
     const payload = change(transaction.payload(old));
     const added = copyPoint(transaction, old, version);
@@ -130,22 +172,16 @@ function removeStale(transaction: Transaction, location: Location): boolean {
   return true;
 }
 
-/** The selected points. Errors: `notFound` if one of the ids does not exist. */
-function selected(transaction: Transaction, selector: PointsSelector): Location[] {
-  if (selector.kind === 'filter') return matching(transaction, selector);
-  return mustBeThere(transaction, [...new Set(selector.ids)]);
-}
-
-function matching(transaction: Transaction, { filter, of }: Extract<PointsSelector, { kind: 'filter' }>): Location[] {
-  const found = transaction.matching(filter);
-  if (of === undefined) return found;
-  const ring = ringOf(of.ring);
-  const own = ring.shards.indexOf(of.shardId);
-  return found.filter(({ row, segment }) => shardIndexOf(ring, segment.idAt(row)) === own);
+/** The existing ones of these points, as they are when their turn comes. */
+function* found(transaction: Transaction, ids: readonly PointId[]): Generator<Location> {
+  for (const id of ids) {
+    const location = transaction.find(id);
+    if (location !== undefined) yield location;
+  }
 }
 
 /** The existing ones of these points. Errors: `notFound` for a missing one, unless only the leader may have it (Bucket-B2). */
-function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {
+export function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {
   return ids.flatMap((id) => {
     const location = transaction.find(id);
     if (location === undefined && !transaction.mayLack(id)) throw new TroupeError('notFound', `No point with id ${id} found`);

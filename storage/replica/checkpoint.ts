@@ -16,6 +16,7 @@ import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from
 import { damagedRecord, decodeReplicaState, MANIFEST_KEY, STATE_KEY } from '../wal/records.js';
 import { decodeManifest, type Manifest } from './manifest.js';
 import { STALE_KEY } from './stale.js';
+import { UNFINISHED_KEY } from './unfinished.js';
 
 type CheckpointFile = ReplicaCheckpoint['files'][number];
 
@@ -58,6 +59,7 @@ async function withoutLog(lmdb: string): Promise<{ at: LogTag; manifest: Manifes
     throw new TroupeError('storage', `the copy in ${lmdb} is empty`);
   });
   try {
+    if (copy.get('meta', UNFINISHED_KEY) !== undefined) throw new TroupeError('storage', 'the copy has a part of an operation');
     const { appliedOperation } = decodeReplicaState(copy.get('meta', STATE_KEY) ?? missing('state'));
     const record = copy.get('meta', LOG_KEY);
     const tags = record === undefined ? NO_TAGS : decodeLogTags(record);

@@ -29,6 +29,7 @@ import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type
 import { appendableOf, SegmentRows } from './segment-rows.js';
 import { decodeStale, STALE_KEY } from './stale.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
+import { decodeUnfinished, UNFINISHED_KEY } from './unfinished.js';
 
 const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };
 
@@ -53,7 +54,9 @@ export async function loadReplica(
 ): Promise<LoadedReplica> {
   const record = environment.get('meta', STATE_KEY);
   if (record === undefined) throw damagedRecord('meta/state');
-  const state = decodeReplicaState(record);
+  const shown = decodeReplicaState(record);
+  const unfinished = decodeUnfinished(environment.get('meta', UNFINISHED_KEY));
+  const state = { ...shown, ...unfinished?.real };
   const manifest = decodeManifest(environment.get('meta', MANIFEST_KEY) ?? new Uint8Array(0));
   const segments: SegmentRows[] = [];
   const repairs: ((transaction: Transaction) => void)[] = [];
@@ -64,7 +67,15 @@ export async function loadReplica(
   rowFiles.settle();
   const { generation, commit, appliedOperation } = state;
   return {
-    shape: { segments, manifest, generation, commit, appliedOperation, stale: decodeStale(environment.get('meta', STALE_KEY)) },
+    shape: {
+      segments,
+      manifest,
+      generation,
+      commit,
+      appliedOperation,
+      stale: decodeStale(environment.get('meta', STALE_KEY)),
+      unfinished: unfinished?.unfinished ?? null,
+    },
     repair: (transaction) => {
       for (const repair of repairs) repair(transaction);
     },
@@ -137,10 +148,8 @@ function countRecords(environment: Environment, prefix: Uint8Array): number {
   return environment.count('payload', prefix, afterPrefix(prefix));
 }
 
-/** Whether exactly the live rows of an appendable segment have their id record. */
+/** Whether the live rows of an appendable segment have their id records. Deleted ones may have theirs (Slice-S3). */
 function idsAgree(environment: Environment, segment: SegmentRows): boolean {
-  const prefix = segmentPrefix(segment.id);
-  if (environment.count('ids', prefix, afterPrefix(prefix)) !== segment.live) return false;
   const key = Buffer.alloc(ID_KEY_BYTES);
   for (let row = 0; row < segment.rows; row++) {
     if (!segment.isLive(row)) continue;

@@ -10,8 +10,10 @@ import { LmdbError } from '../disk/lmdb.js';
 import { measured } from '../disk/meter.js';
 import { type Leader, NO_LEADER } from '../wal/log-tags.js';
 import type { WriteAheadLog } from '../wal/wal.js';
-import { applyOperation } from './apply.js';
+import { applyOperation, narrowPart, type Part } from './apply.js';
+import { type IsOver, type WideWork, wideWork } from './slices.js';
 import type { Transaction } from './transaction.js';
+import type { Unfinished } from './unfinished.js';
 
 /** An operation with its number and the leader that gave it. */
 export interface NumberedOperation {
@@ -39,10 +41,28 @@ export interface OperationsHost {
   commit<T>(action: () => T): T;
   /** Runs `change` in a transaction (Wal-W3). */
   transact<T>(change: (transaction: Transaction) => T): T;
+  /** A transaction for reading only. */
+  view(): Transaction;
+  readonly unfinished: Unfinished | null;
+  /** The copy of the files that is being made; null if none is. */
+  readonly copying: Promise<unknown> | null;
+  /** Begins a portion or a slice of an operation. Returns a function that says when its time is over. */
+  beginSlice(): IsOver;
+  /** Called before the first slice of an operation. */
+  holdStats(): void;
   /** Called after operations were applied. */
   applied(): void;
   warn(message: string): void;
 }
+
+/** Between two transactions of `applying` others may have their turn. Not null: nothing can go on before it is settled. */
+export type Pause = Promise<unknown> | null;
+
+/** Points that operations name before their transaction ends, so that its memory is bounded. */
+const TRANSACTION_POINTS = 10_000;
+
+/** Thrown to end a transaction that has changed nothing: its first operation may touch many points. */
+const WIDE = new Error('the operation is applied in slices');
 
 export class Operations {
   /** Operations in the WAL that are acknowledged and not applied yet. */
@@ -55,10 +75,13 @@ export class Operations {
     return this.backlog.length;
   }
 
+  /** Whether an operation is being applied in slices. */
+  isSlicing = false;
+
   /** Applies, at opening, operations that the log has and the points lack. Errors: those of `apply`. */
-  replay(group: readonly NumberedOperation[]): void {
+  *replaying(group: readonly NumberedOperation[]): Generator<Pause, void> {
     this.backlog.push(...group);
-    this.apply();
+    yield* this.applying();
   }
 
   /** Forgets waiting operations after a reset of the log. */
@@ -80,78 +103,91 @@ export class Operations {
     for (const { operation, by, logged } of numbered) this.host.wal.append(operation, by, logged, this.host.walCapacity);
   }
 
+  /** As `applying`, without pauses. Errors: also `unavailable` if a copy of the files has to be waited for. */
+  apply(numbered: readonly NumberedOperation[] = []): AppliedUpdate[] {
+    const running = this.applying(numbered);
+    for (;;) {
+      const { done, value } = running.next();
+      if (done) return value;
+      if (value === null) continue;
+      running.return([]);
+      throw new TroupeError('unavailable', 'a copy of the replica is being made: retry later', { retryAfterMs: 1000 });
+    }
+  }
+
   /**
-   * Applies the logged operations, then logs and applies `numbered`, in one transaction that is on disk on return: all of them are in the
-   * log then, whatever their results. Returns the results of the operations that were logged before, then those of `numbered`.
+   * Applies the logged operations, then logs and applies `numbered`. Each has its effects on disk when its result is known, and all of
+   * them are in the log at the end, whatever their results. Returns the results of the operations that were logged before, then those of
+   * `numbered`.
+   *
+   * Operations that touch few points are applied together in one transaction; one that touches many is applied in slices, which are
+   * transactions of their own. Whoever runs this may do other work at each pause, but nothing that changes the replica. What it has begun
+   * and not ended waits, as what is logged does.
    *
    * What is logged was acknowledged, and is never passed over (Op-O5): where it cannot be applied, that is thrown and it waits. Of a leader's
    * operations that are not logged yet, one that cannot be applied fails alone, and the log has nothing in its place. Errors: `storage`; the
    * first of `numbered` may have been logged and applied then.
    */
-  apply(numbered: readonly NumberedOperation[] = []): AppliedUpdate[] {
-    if (numbered.length + this.backlog.length === 0) return [];
-    try {
-      const outcomes = this.applyTogether(this.backlog, numbered);
-      this.backlog = [];
-      return outcomes;
-    } catch (error) {
-      rethrowBroken(error);
-      if (isRefusal(error)) throw error;
-      this.host.warn(`a group of operations failed and is applied one by one: ${textOf(error)}`);
-      return [...this.applyBacklog(), ...this.applyUnlogged(numbered)];
-    }
-  }
-
-  private applyTogether(logged: readonly NumberedOperation[], unlogged: readonly NumberedOperation[], wasNothing = false): AppliedUpdate[] {
-    const outcomes = this.host.transact((transaction) => [
-      ...this.applyAll(transaction, logged, false),
-      ...this.applyAll(transaction, unlogged, true, wasNothing),
-    ]);
-    this.host.applied();
-    return outcomes;
-  }
-
-  /** Applies the logged operations one by one. Errors: why the first of those that are left cannot be applied. */
-  private applyBacklog(): AppliedUpdate[] {
+  *applying(numbered: readonly NumberedOperation[] = []): Generator<Pause, AppliedUpdate[]> {
     const outcomes: AppliedUpdate[] = [];
-    for (let next = this.backlog[0]; next !== undefined; next = this.backlog[0]) {
-      try {
-        outcomes.push(...this.applyTogether([next], []));
-      } catch (error) {
-        rethrowBroken(error);
-        throw isRefusal(error) ? error : notApplied(next.operation, error);
-      }
-      this.backlog.shift();
-    }
-    return outcomes;
-  }
-
-  /** Logs and applies operations one by one. Errors: why one cannot be applied that a leader elsewhere has logged. */
-  private applyUnlogged(numbered: readonly NumberedOperation[]): AppliedUpdate[] {
-    const outcomes: AppliedUpdate[] = [];
-    for (const next of numbered) {
+    const unlogged = [...numbered];
+    let alone = false;
+    while (this.backlog.length + unlogged.length > 0) {
       const wasNothing = outcomes.at(-1)?.isNothing === true;
       try {
-        outcomes.push(...this.applyTogether([], [next], wasNothing));
+        const applied = this.applyTogether(unlogged, wasNothing, alone);
+        outcomes.push(...(applied ?? [yield* this.applyWide(unlogged)]));
       } catch (error) {
         rethrowBroken(error);
         if (isRefusal(error)) throw error;
-        if (next.isLeaders !== true) throw notApplied(next.operation, error);
-        this.host.warn(`operation ${next.operation} cannot be applied and is refused: ${textOf(error)}`);
-        outcomes.push(this.refuse(next, error));
+        if (alone) outcomes.push(this.refuse(unlogged, error));
+        else this.host.warn(`a group of operations failed and is applied one by one: ${textOf(error)}`);
+        alone = true;
       }
+      if (this.backlog.length + unlogged.length > 0) yield null;
     }
     return outcomes;
   }
 
-  /** Gives the operation's place in the log to nothing. */
-  private refuse(next: NumberedOperation, reason: unknown): AppliedUpdate {
+  /**
+   * Applies the first operations in one transaction, and takes them from the backlog and `unlogged`. alone: only the first one. Returns
+   * null, and has done nothing, if the first one may touch many points.
+   */
+  private applyTogether(unlogged: NumberedOperation[], wasNothing: boolean, alone: boolean): AppliedUpdate[] | null {
+    if (this.host.unfinished !== null) return null;
+    const logged = alone ? this.backlog.slice(0, 1) : this.backlog;
+    const rest = alone ? unlogged.slice(0, 1 - logged.length) : unlogged;
+    let outcomes: AppliedUpdate[];
+    try {
+      outcomes = this.host.transact((transaction) => this.applyAll(transaction, [...logged, ...rest], logged.length, wasNothing));
+    } catch (error) {
+      if (error === WIDE) return null;
+      throw error;
+    }
+    this.host.applied();
+    const fromBacklog = Math.min(this.backlog.length, outcomes.length);
+    this.backlog.splice(0, fromBacklog);
+    unlogged.splice(0, outcomes.length - fromBacklog);
+    return outcomes;
+  }
+
+  /**
+   * Gives the place in the log of the operation that failed, the first one, to nothing. Errors: why it failed, if it is logged here or
+   * elsewhere.
+   */
+  private refuse(unlogged: NumberedOperation[], reason: unknown): AppliedUpdate {
+    const [logged] = this.backlog;
+    if (logged !== undefined) throw notApplied(logged.operation, reason);
+    const next = unlogged[0] as NumberedOperation;
+    if (next.isLeaders !== true) throw notApplied(next.operation, reason);
     const { operation } = next;
+    this.host.warn(`operation ${operation} cannot be applied and is refused: ${textOf(reason)}`);
     this.host.transact((transaction) => {
       this.take(next, true);
       transaction.appliedOperation = operation;
     });
     this.host.applied();
+    unlogged.shift();
     const error = new TroupeError('internal', `the operation cannot be applied: ${errorFacts(reason).detail}`, {
       cause: reason,
       outcome: 'none',
@@ -166,24 +202,116 @@ export class Operations {
   }
 
   /**
-   * Applies operations in a transaction. One that depends on the one before it is skipped if that one was not applied, however long ago.
-   * logs: the operations are not in the log yet. wasNothing: the log has nothing in the place of the one before the first.
+   * Applies operations in a transaction, up to one that may touch many points. One that depends on the one before it is skipped if that one
+   * was not applied, however long ago. loggedCount: so many of them are in the log. wasNothing: the log has nothing in the place of the one
+   * before the first.
    */
-  private applyAll(transaction: Transaction, operations: readonly NumberedOperation[], logs: boolean, wasNothing = false): AppliedUpdate[] {
-    const { wal } = this.host;
+  private applyAll(
+    transaction: Transaction,
+    operations: readonly NumberedOperation[],
+    loggedCount: number,
+    wasNothing: boolean,
+  ): AppliedUpdate[] {
+    const outcomes: AppliedUpdate[] = [];
     let isNothing = wasNothing;
-    return operations.map((numbered): AppliedUpdate => {
-      const { isLeaders, logged, operation } = numbered;
-      const applied = transaction.appliedOperation;
-      invariant(operation > applied, 'Wal-W2', () => `operation ${operation} is applied after operation ${applied}`);
-      const broken = isNothing || (wal.failed > 0 && wal.failed === transaction.appliedOperation);
-      const error = logged.chained && broken ? 'skipped' : applyKnown(transaction, numbered);
-      isNothing = error !== null && logs && isLeaders === true;
-      if (logs) this.take(numbered, isNothing);
-      transaction.appliedOperation = operation;
-      if (error !== null && !isNothing) wal.markFailed(operation);
-      return { operation, error, isNothing };
-    });
+    let points = 0;
+    for (const numbered of operations) {
+      if (points >= TRANSACTION_POINTS) break;
+      const outcome = this.isSkipped(transaction, numbered, isNothing) ? 'skipped' : applyKnown(transaction, numbered);
+      if (outcome === null) break;
+      if (typeof outcome === 'number') points += outcome;
+      const error = typeof outcome === 'number' ? null : outcome;
+      const done = this.end(transaction, numbered, outcomes.length >= loggedCount, error);
+      isNothing = done.isNothing === true;
+      outcomes.push(done);
+    }
+    if (outcomes.length === 0) throw WIDE;
+    return outcomes;
+  }
+
+  private isSkipped(transaction: Transaction, { logged, operation }: NumberedOperation, wasNothing: boolean): boolean {
+    const { wal } = this.host;
+    const applied = transaction.appliedOperation;
+    invariant(operation > applied, 'Wal-W2', () => `operation ${operation} is applied after operation ${applied}`);
+    return logged.chained && (wasNothing || (wal.failed > 0 && wal.failed === applied));
+  }
+
+  /** Ends an operation within the transaction that applied it. logs: it is not in the log yet. */
+  private end(transaction: Transaction, numbered: NumberedOperation, logs: boolean, error: AppliedUpdate['error']): AppliedUpdate {
+    const { isLeaders, operation } = numbered;
+    const isNothing = error !== null && logs && isLeaders === true;
+    if (logs) this.take(numbered, isNothing);
+    transaction.appliedOperation = operation;
+    if (error !== null && !isNothing) this.host.wal.markFailed(operation);
+    return { operation, error, isNothing };
+  }
+
+  // ---------------------------------------------------------------- operations that touch many points
+
+  /** Applies the first operation in slices. Errors: those of `apply`; what its slices have done stays then, and the rest waits. */
+  private *applyWide(unlogged: NumberedOperation[]): Generator<Pause, AppliedUpdate> {
+    this.isSlicing = true;
+    try {
+      // A copy has no log, so it must not have a part of an operation (Slice-S4).
+      while (this.host.copying !== null) yield this.host.copying;
+      const numbered = (this.backlog[0] ?? unlogged[0]) as NumberedOperation;
+      const { logged, operation } = numbered;
+      const work = wideWork(this.host.view(), logged.operation);
+      const error = yield* this.find(work, numbered);
+      if (error === null && !(work.isNarrow && this.host.unfinished === null)) {
+        yield* this.slice(work, numbered, unlogged);
+        return { operation, error: null, isNothing: false };
+      }
+      const logs = this.backlog.length === 0;
+      const outcome = this.host.transact((transaction) => {
+        if (error === null) applyPart(transaction, numbered, work.all());
+        return this.end(transaction, numbered, logs, error);
+      });
+      this.taken(unlogged);
+      return outcome;
+    } finally {
+      this.isSlicing = false;
+    }
+  }
+
+  /** Finds the operation's points. Returns why it fails, having changed nothing; null on success. */
+  private *find(work: WideWork, { logged }: NumberedOperation): Generator<Pause, TroupeError | null> {
+    for (;;) {
+      try {
+        const isOver = this.host.beginSlice();
+        if (measured(logged.usage ?? null, () => work.find(isOver))) return null;
+      } catch (error) {
+        return knownError(error);
+      }
+      yield null;
+    }
+  }
+
+  private *slice(work: WideWork, numbered: NumberedOperation, unlogged: NumberedOperation[]): Generator<Pause, void> {
+    const { operation } = numbered;
+    this.host.holdStats();
+    while (work.next !== null) {
+      const logs = this.backlog.length === 0;
+      this.host.transact((transaction) => {
+        if (logs) this.append([numbered]);
+        if (transaction.unfinished === null && work.next !== null) transaction.beginSlices(operation, work.next);
+        applyPart(transaction, numbered, work.slice(transaction, this.host.beginSlice()));
+        if (work.next !== null) transaction.endSlice(work.next);
+        else {
+          transaction.endSlices();
+          transaction.appliedOperation = operation;
+        }
+      });
+      if (logs) this.backlog.push(unlogged.shift() as NumberedOperation);
+      if (work.next !== null) yield null;
+    }
+    this.taken(unlogged);
+  }
+
+  /** The first operation is applied. */
+  private taken(unlogged: NumberedOperation[]): void {
+    (this.backlog.length > 0 ? this.backlog : unlogged).shift();
+    this.host.applied();
   }
 
   /**
@@ -196,17 +324,34 @@ export class Operations {
   }
 }
 
-/** Applies one operation. Returns its error, in which case it has changed nothing; null on success. */
-function applyKnown(transaction: Transaction, { logged, operation }: NumberedOperation): TroupeError | null {
+/**
+ * Applies one operation. Returns a bound on the number of points that it touched; its error, in which case it has changed nothing; null, and
+ * has changed nothing, if it may touch many points.
+ */
+function applyKnown(transaction: Transaction, { logged, operation }: NumberedOperation): TroupeError | number | null {
   try {
-    measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation));
-    return null;
+    return measured(logged.usage ?? null, () => {
+      const part = narrowPart(transaction, logged.operation);
+      if (part === null) return null;
+      applyOperation(transaction, logged.operation, operation, part);
+      return part.countMax;
+    });
   } catch (error) {
-    // The one error that follows from the operation and the points alone, so that all replicas meet it, and that is raised before anything
-    // changed. All others may be of this moment on this machine: they end the transaction (Op-O5).
-    if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
-    return error;
+    return knownError(error);
   }
+}
+
+function applyPart(transaction: Transaction, { logged, operation }: NumberedOperation, part: Part): void {
+  measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation, part));
+}
+
+/**
+ * The one error that follows from the operation and the points alone, so that all replicas meet it, and that is raised before anything
+ * changed. All others may be of this moment on this machine: they end the transaction (Op-O5).
+ */
+function knownError(error: unknown): TroupeError {
+  if (!(error instanceof TroupeError) || error.code !== 'notFound') throw error;
+  return error;
 }
 
 /** Whether the disk refused the whole transaction: trying its operations one by one would not help. */

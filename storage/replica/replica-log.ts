@@ -40,6 +40,7 @@ export class ReplicaLog {
       wal.reset(at);
       transaction.appliedOperation = at.index;
       transaction.stale = ALL_STALE;
+      transaction.endSlices();
     }, false);
     operations.forget();
   }

@@ -24,7 +24,7 @@ import { cleanSegmentFolders } from '../segment/sealed.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../threads/messages.js';
 import type { ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
-import { MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
+import { damagedRecord, MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { Copies, type CopiesHost } from './copies.js';
@@ -34,8 +34,10 @@ import { encodeManifest, type Manifest, type ManifestField } from './manifest.js
 import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
+import type { IsOver } from './slices.js';
 import type { StaleBuckets } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
+import type { Unfinished } from './unfinished.js';
 
 export interface ReplicaHooks {
   /** Publishes a new set of segments, before the commit that makes it current. */
@@ -45,6 +47,10 @@ export interface ReplicaHooks {
   /** Reports a problem that no answer tells. */
   warn(message: string): void;
   now(): number;
+  /** Begins a portion or a slice of an operation that touches many points. Returns a function that says when its time is over. */
+  beginSlice(): IsOver;
+  /** Lets others work before an opening goes on. Rejects if the replica is not to be opened any more. */
+  pause(): Promise<void>;
 }
 
 /** Format of a replica's files. */
@@ -81,10 +87,12 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   /** The log keeps all operations after this one, whatever their size: a checkpoint has the earlier ones. */
   private keptFrom = Number.POSITIVE_INFINITY;
   /** The checkpoint that is being made; no file is removed until it ends. Null if none is. */
-  private copying: Promise<ReplicaCheckpoint> | null = null;
+  copying: Promise<ReplicaCheckpoint> | null = null;
   /** All readers have dropped the sets before this generation. */
   private retiredGeneration = 0;
   private lastWriteMs = 0;
+  /** The figures before the operation of which some slices are applied. */
+  private heldStats: ReplicaStats | null = null;
   private retiring: RetiredSegment[] = [];
   /** Segments whose records can be removed. */
   private purging: number[];
@@ -133,7 +141,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       const wal = new WriteAheadLog(environment, new AppendFolder(path.join(spec.folder, 'wal')), loaded.shape.appliedOperation, warn);
       const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
-      store.begin(loaded.repair);
+      await store.begin(loaded.repair);
       markMade(spec.folder, FORMAT);
       return store;
     } catch (error) {
@@ -143,7 +151,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   /** Publishes the first set (with a new appendable segment if there is none), repairs, and replays. */
-  private begin(repair: (transaction: Transaction) => void): void {
+  private async begin(repair: (transaction: Transaction) => void): Promise<void> {
     this.transact((transaction) => {
       repair(transaction);
       holdReplaced(transaction);
@@ -157,14 +165,33 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       group.push({ operation, by: NO_LEADER, logged });
       groupBytes += bytes;
       if (groupBytes < REPLAY_BYTES_MAX) continue;
-      this.operations.replay(group);
+      await this.replay(group);
       group = [];
       groupBytes = 0;
     }
-    this.operations.replay(group);
+    await this.replay(group);
+    if (this.unfinished !== null) throw damagedRecord('meta/unfinished');
+  }
+
+  private async replay(group: readonly NumberedOperation[]): Promise<void> {
+    const begun = this.unfinished;
+    if (begun !== null && group.length > 0 && group[0]?.operation !== begun.operation) throw damagedRecord('meta/unfinished');
+    for (const pause of this.operations.replaying(group)) await (pause ?? this.hooks.pause());
   }
 
   // ---------------------------------------------------------------- writes
+
+  get unfinished(): Unfinished | null {
+    return this.shape.unfinished;
+  }
+
+  beginSlice(): IsOver {
+    return this.hooks.beginSlice();
+  }
+
+  holdStats(): void {
+    this.heldStats = this.stats();
+  }
 
   applied(): void {
     this.lastWriteMs = this.hooks.now();
@@ -312,6 +339,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   /** Freezes segments as the sources of a build. Errors: `conflict` if one of them does not exist or is a source already. */
   beginBuild(ids: readonly number[]): BuildSources {
+    this.mustBeWhole();
     const sources = ids.map((id) => this.segment(id));
     for (const source of sources)
       if (source.building) throw new TroupeError('conflict', `segment ${source.id} is the source of another build`);
@@ -330,6 +358,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   /** Replaces the sources of a build by its result, with all deletions made meanwhile. */
   publishBuild(result: BuildResult): void {
     try {
+      this.mustBeWhole();
       const sources = result.sources.map((id) => this.segment(id));
       if (result.plan === 'fieldIndex') this.replaceHandle(sources[0] as SegmentRows, result.handle);
       else this.replaceSources(sources, result);
@@ -339,6 +368,12 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       if (result.plan === 'segment') removeFolder(result.handle);
       throw error;
     }
+  }
+
+  /** An operation whose slices cannot be applied now goes on in the segments in which it began (Slice-S4). Errors: `conflict`. */
+  private mustBeWhole(): void {
+    const { unfinished } = this;
+    if (unfinished !== null) throw new TroupeError('conflict', `operation ${unfinished.operation} is applied in part`);
   }
 
   /** Ends a build without result: its sources take rows again if they have room. */
@@ -468,8 +503,23 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return this.spec.config;
   }
 
+  /** Figures. While an operation is applied in slices, those of points and segments are from before it, as what readers see. */
   stats(): ReplicaStats {
-    const { segments, manifest, appliedOperation } = this.shape;
+    const { lastWriteMs, log, operations, shape, wal } = this;
+    const figures = {
+      appliedOperation: shape.appliedOperation,
+      queuedOperations: operations.waiting,
+      commits: this.commits,
+      walBytes: wal.bytes,
+      lastWriteMs,
+      position: log.position,
+    };
+    const held = shape.unfinished === null ? null : this.heldStats;
+    return { ...(held ?? this.pointStats()), ...figures };
+  }
+
+  private pointStats() {
+    const { segments, manifest } = this.shape;
     const stats = segments.map((segment) => segmentStats(segment, manifest.fields));
     const shown = segments.filter((segment) => !segment.deferred);
     const fieldPoints = manifest.fields.map(({ name }): [string, number] => [
@@ -484,12 +534,6 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       segments: stats,
       fields: fieldsOf(manifest),
       fieldPoints: new Map(fieldPoints),
-      appliedOperation,
-      queuedOperations: this.operations.waiting,
-      commits: this.commits,
-      walBytes: this.wal.bytes,
-      lastWriteMs: this.lastWriteMs,
-      position: this.log.position,
     };
   }
 

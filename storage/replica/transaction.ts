@@ -12,8 +12,6 @@ import { type FieldSchema, sameSchema } from '../../protocols/model/collection.j
 import type { Filter } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import { forEachBit } from '../../query/filter/bits.js';
-import { evaluateFilter } from '../../query/filter/evaluate.js';
 import { matchesPayload } from '../../query/filter/predicate.js';
 import type { FieldIndex, FilterSource } from '../../query/filter/source.js';
 import type { AppendFolder } from '../disk/append-file.js';
@@ -44,6 +42,8 @@ import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import type { RowItems, SegmentRows } from './segment-rows.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
+import { UndoLog } from './undo-log.js';
+import { type Cursor, encodeUnfinished, UNFINISHED_KEY, type Unfinished } from './unfinished.js';
 
 /** The place of a point's row. */
 export interface Location {
@@ -59,6 +59,8 @@ export interface ReplicaShape {
   readonly commit: number;
   readonly appliedOperation: number;
   readonly stale: StaleBuckets;
+  /** The operation of which some slices are applied; null if there is none. */
+  readonly unfinished: Unfinished | null;
 }
 
 /** The part of a replica that a transaction uses. */
@@ -91,7 +93,11 @@ export class Transaction {
   manifest: Manifest;
   appliedOperation: number;
   stale: StaleBuckets;
+  unfinished: Unfinished | null;
+  /** Bytes of the payloads that were set. */
+  payloadBytes = 0;
   private readonly staleBefore: StaleBuckets;
+  private readonly wasUnfinished: boolean;
   private generation: number;
   private readonly commit: number;
   private reshaped = false;
@@ -99,7 +105,7 @@ export class Transaction {
   /** For each segment, the number of rows before this transaction, and of payloads that it added. */
   private readonly appended = new Map<SegmentRows, { from: number; payloads: number }>();
   private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
-  private readonly undos: (() => void)[] = [];
+  private readonly undos = new UndoLog();
   /** Rows that became live or are live no more; collected if a digest is kept. */
   readonly rowChanges: RowChange[] = [];
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
@@ -115,6 +121,8 @@ export class Transaction {
     this.appliedOperation = shape.appliedOperation;
     this.stale = shape.stale;
     this.staleBefore = shape.stale;
+    this.unfinished = shape.unfinished;
+    this.wasUnfinished = shape.unfinished !== null;
     this.commit = shape.commit + 1;
     this.seq = this.commit - host.openCommit;
   }
@@ -124,8 +132,8 @@ export class Transaction {
   }
 
   get shape(): ReplicaShape {
-    const { segments, manifest, generation, commit, appliedOperation, stale } = this;
-    return { segments, manifest, generation, commit, appliedOperation, stale };
+    const { segments, manifest, generation, commit, appliedOperation, stale, unfinished } = this;
+    return { segments, manifest, generation, commit, appliedOperation, stale, unfinished };
   }
 
   // ---------------------------------------------------------------- points
@@ -149,18 +157,6 @@ export class Transaction {
   /** Whether the leader may have a point that is missing here (Bucket-B2). */
   mayLack(id: PointId): boolean {
     return this.stale !== null && isStale(this.stale, bucketOfId(id));
-  }
-
-  /** Live points that pass a filter, with the changes of this transaction. */
-  matching(filter: Filter): Location[] {
-    const found: Location[] = [];
-    for (const segment of this.segments) {
-      if (segment.live === 0) continue;
-      forEachBit(evaluateFilter(filter, this.filterSource(segment)), (row) => {
-        if (segment.isLive(row)) found.push({ segment, row });
-      });
-    }
-    return found;
   }
 
   /** Whether a point passes a filter. */
@@ -226,7 +222,7 @@ export class Transaction {
   hold({ segment, row }: Location): void {
     segment.hold(row);
     this.noteRow(segment, row, -1);
-    this.onUndo(() => segment.unhold(row));
+    this.undos.addRow('held', segment, row);
   }
 
   /** Marks a row deleted, whatever other rows its point has. */
@@ -234,14 +230,13 @@ export class Transaction {
     const wasHeld = !segment.isLive(row);
     const block = segment.markDeleted(row, this.seq);
     if (!wasHeld) this.noteRow(segment, row, -1);
-    this.onUndo(() => {
-      segment.unmarkDeleted(row);
-      if (wasHeld) segment.hold(row);
-    });
+    this.undos.addRow(wasHeld ? 'deletedHeld' : 'deleted', segment, row);
     const blocks = this.deletedBlocks.get(segment);
     if (blocks === undefined) this.deletedBlocks.set(segment, new Set([block]));
     else blocks.add(block);
     if (!segment.isAppendable || replacement?.segment === segment) return;
+    // Readers still find the row by its id until the operation ends (Slice-S3).
+    if (this.unfinished?.closed.has(segment.id) === true) return;
     writeIdKey(segment.id, segment.idAt(row), this.idKey);
     this.environment.remove('ids', this.idKey);
   }
@@ -269,6 +264,7 @@ export class Transaction {
     if (text.length <= 2) return;
     this.environment.put('payload', rowKeyInRoom(segment.id, row), checkInRoom(text));
     spend('payload_io_write', text.length);
+    this.payloadBytes += text.length;
     const added = this.appended.get(segment);
     if (added === undefined) throw new Error('payload of a row that is not new');
     added.payloads++;
@@ -280,6 +276,24 @@ export class Transaction {
   /** Writes collected index records, so that filters find what was added. */
   flushIndex(): void {
     this.index.flush(this.environment);
+  }
+
+  // ---------------------------------------------------------------- slices
+
+  /** Begins the first slice of an operation: from now on its new rows go to other segments than those that have rows (Slice-S3). */
+  beginSlices(operation: number, next: Cursor): void {
+    const closed = new Set(this.segments.filter(({ rows }) => rows > 0).map(({ id }) => id));
+    this.unfinished = { operation, shownCommit: this.commit - 1, closed, next };
+  }
+
+  /** Ends a slice that is not the last one. */
+  endSlice(next: Cursor): void {
+    if (this.unfinished !== null) this.unfinished = { ...this.unfinished, next };
+  }
+
+  /** Ends the last slice, or gives the operation up: readers see what is there. */
+  endSlices(): void {
+    this.unfinished = null;
   }
 
   // ---------------------------------------------------------------- shape
@@ -325,7 +339,7 @@ export class Transaction {
 
   /** Adds a function that runs if the transaction fails, in reverse order. */
   onUndo(undo: () => void): void {
-    this.undos.push(undo);
+    this.undos.add(undo);
   }
 
   /** Writes all deletion bits of a segment that is new in the replica. */
@@ -399,7 +413,7 @@ export class Transaction {
       this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifest));
     }
     if (this.stale !== this.staleBefore) this.storeStale();
-    this.environment.put('meta', STATE_KEY, encodeReplicaState(this.stateRecord()));
+    this.storeState();
     if (this.reshaped) this.host.publish(this.segmentSet(), fieldsOf(this.manifest));
   }
 
@@ -415,7 +429,7 @@ export class Transaction {
   /** Undoes all changes of the memory. */
   undo(): void {
     // A row may have been added and deleted by this transaction, so marks are undone first.
-    for (const undo of this.undos.reverse()) undo();
+    this.undos.run();
     for (const [segment, { from }] of this.appended) segment.dropRows(from);
   }
 
@@ -424,10 +438,18 @@ export class Transaction {
     this.environment.put('rows', rowKey(segment.id, from), storeValue(this.host.rowFiles, segment.id, chunk));
   }
 
-  private stateRecord(): StateRecord {
-    const { generation, commit, appliedOperation } = this;
-    const appendable = new Map(this.segments.filter((segment) => segment.isAppendable).map((segment) => [segment.id, segment.rows]));
-    return { generation, commit, appliedOperation, appendable };
+  /** While an operation is unfinished, the state record says what readers see: the replica before it (Slice-S3). */
+  private storeState(): void {
+    const { appliedOperation, commit, generation, unfinished } = this;
+    const appendable = this.segments.filter((segment) => segment.isAppendable);
+    const counts = new Map(appendable.map(({ id, rows }) => [id, rows]));
+    let state: StateRecord = { generation, commit, appliedOperation, appendable: counts };
+    if (unfinished !== null) {
+      this.environment.put('meta', UNFINISHED_KEY, encodeUnfinished(unfinished, state));
+      const shown = new Map(appendable.map(({ id, rows }) => [id, unfinished.closed.has(id) ? rows : 0]));
+      state = { generation, commit: unfinished.shownCommit, appliedOperation, appendable: shown };
+    } else if (this.wasUnfinished) this.environment.remove('meta', UNFINISHED_KEY);
+    this.environment.put('meta', STATE_KEY, encodeReplicaState(state));
   }
 
   private segmentSet(): SegmentSet {
@@ -451,7 +473,7 @@ export class Transaction {
     const defers = this.host.defers(this.segments, this.manifest);
     for (let at = this.segments.length - 1; at >= 0; at--) {
       const segment = this.segments[at] as SegmentRows;
-      if (segment.room === 0) continue;
+      if (segment.room === 0 || this.unfinished?.closed.has(segment.id) === true) continue;
       // While rows are deferred, segments that readers see get no more rows.
       if (segment.fits(items) && (segment.deferred || !defers)) return segment;
       segment.frozen = true;
@@ -465,7 +487,8 @@ export class Transaction {
     return segment;
   }
 
-  private filterSource(segment: SegmentRows): FilterSource {
+  /** A segment as filters see it. */
+  filterSource(segment: SegmentRows): FilterSource {
     return {
       rows: segment.rows,
       fieldIndex: (key) => this.fieldIndex(segment, key),

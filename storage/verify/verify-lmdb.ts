@@ -20,6 +20,7 @@ import { DATABASES, type DatabaseName, SnapshotReader } from '../disk/lmdb.js';
 import { damagedMeta } from '../disk/lmdb-meta.js';
 import { decodeManifest } from '../replica/manifest.js';
 import { decodeStale, STALE_KEY } from '../replica/stale.js';
+import { decodeUnfinished, UNFINISHED_KEY } from '../replica/unfinished.js';
 import { damagedRecord, decodeReplicaState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from '../wal/records.js';
 
 /** The child's argument says what the folders hold. */
@@ -186,6 +187,7 @@ function walk(reader: SnapshotReader): void {
   const state = decodeReplicaState(reader.get('meta', STATE_KEY) ?? missing('meta/state'));
   decodeManifest(reader.get('meta', MANIFEST_KEY) ?? missing('meta/manifest'));
   decodeStale(reader.get('meta', STALE_KEY));
+  decodeUnfinished(reader.get('meta', UNFINISHED_KEY));
   for (const database of DATABASES) {
     let entries = 0;
     for (const { key, value } of reader.range(database, FIRST_KEY, LAST_KEY)) {

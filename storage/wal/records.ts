@@ -7,9 +7,10 @@
  * |-----------|----------------------------------------------------------|-------|
  * | `meta`    | `state`                                                  | state record (below), then its xxHash64 |
  * | `meta`    | `manifest`                                               | sealed JSON: segments, fields, next numbers (`manifest.ts`) |
+ * | `meta`    | `unfinished`                                             | sealed JSON: an operation of which some slices are applied (`unfinished.ts`) |
  * | `meta`    | `log`                                                    | sealed JSON: whose operations the log has (`log-tags.ts`) |
  * | `wal`     | operation number u64 BE                                  | stored operation (`protocols/update-codec.ts`), in file `wal/<an operation>` |
- * | `ids`     | segment u32 BE, kind u8, id 16 bytes BE                  | row u32 LE (appendable segments; live points only) |
+ * | `ids`     | segment u32 BE, kind u8, id 16 bytes BE                  | row u32 LE (appendable segments; live points, and maybe deleted ones) |
  * | `rows`    | segment u32 BE, first row u32 BE                         | stored chunk of rows (`segment-rows.ts`): ids, versions, vectors (appendable), in file `rows/<segment>` |
  * | `payload` | segment u32 BE, row u32 BE                               | checked JSON text (appendable; an empty payload has no record) |
  * | `index`   | segment u32 BE, field number u16 BE, term, block u32 BE  | checked row numbers within the block, u16 LE, ascending (appendable) |
@@ -26,7 +27,7 @@ import { idKind, type PointId, writeIdWords } from '../../protocols/model/point-
 import type { Place } from '../disk/append-file.js';
 import { checksum32, checksum64 } from '../disk/checksum.js';
 
-/** The state record, which a reader needs at the start of every query. */
+/** The state record, which a reader needs at the start of every query: what readers see (Slice-S3). */
 export interface StateRecord {
   readonly generation: number;
   /** Number of this commit since the environment was made. */

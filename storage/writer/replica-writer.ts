@@ -1,6 +1,7 @@
 /**
  * The queue of one replica in its home worker. Messages are answered in their order; writes that wait together are
- * committed together. A turn of the event loop takes one group, so that other replicas of the worker get theirs.
+ * committed together. A turn of the event loop takes one group, or one slice of an operation that touches many points, so that other
+ * replicas of the worker get theirs.
  */
 
 import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
@@ -8,6 +9,8 @@ import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { LmdbError } from '../disk/lmdb.js';
+import type { Pause } from '../replica/operations.js';
+import type { IsOver } from '../replica/slices.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import type { FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
@@ -23,6 +26,8 @@ export interface WriterPort {
   now(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
+  /** Begins a slice of a replica's work. Returns a function that says when its time is over. */
+  beginSlice(key: string): IsOver;
   /** Runs a function after a pause. */
   after(ms: number, run: () => void): void;
   /** A promise is broken: ends the worker, which is started again with its replicas as they are on disk. */
@@ -60,8 +65,19 @@ const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   abandonBuild: (store, { segments }) => store.abandonBuild(segments),
 };
 
+/** Messages at the front of the queue that need no points: they are carried out between the slices of an operation. */
+const BETWEEN_SLICES: ReadonlySet<ToWriter['kind']> = new Set(['position', 'entriesAfter', 'retired', 'releaseCheckpoint']);
+
+/** Writes that have begun. */
+interface Running {
+  readonly work: Generator<Pause, void>;
+  /** Messages that wait for it. */
+  readonly unanswered: Set<number>;
+}
+
 export class ReplicaWriter {
   private queue: ToWriter[] = [];
+  private running: Running | null = null;
   private store: ReplicaStore | null = null;
   private scheduled = false;
   /** The main thread has been told that nothing can be written any more. */
@@ -106,13 +122,14 @@ export class ReplicaWriter {
   private endTurn(): void {
     this.scheduled = false;
     this.watchBacklog();
-    if (this.queue.length > 0 || this.purgeNeeded) this.schedule();
+    if (this.queue.length > 0 || this.purgeNeeded || this.running !== null) this.schedule();
     else if (this.store === null) this.onClosed();
   }
 
   /** What is logged and could not be applied is tried again, also when nobody writes (Op-O5). */
   private watchBacklog(): void {
     const { store } = this;
+    if (this.running !== null) return;
     if (store === null || store.operations.waiting === 0) this.failedTries = null;
     else if (this.failedTries === null) {
       this.failedTries = 0;
@@ -124,15 +141,25 @@ export class ReplicaWriter {
     this.port.after(Math.min(PAUSE_MS_MAX, FIRST_PAUSE_MS * 2 ** tries), () => {
       // Another replica, or one that has been opened anew, has a watch of its own.
       if (this.store !== store || this.failedTries !== tries) return;
-      try {
-        store.operations.apply();
-        this.port.post({ kind: 'stats', stats: this.statsOf(store) });
-        this.failedTries = null;
-      } catch (error) {
-        if (error instanceof BrokenInvariant) this.port.end(error);
-        else this.failTry(store, tries + 1, error);
+      // A group of writes that has begun tries it first.
+      if (this.running !== null) {
+        this.tryLater(store, tries);
+        return;
       }
+      this.running = { work: this.tryAgain(store, tries), unanswered: new Set() };
+      this.schedule();
     });
+  }
+
+  private *tryAgain(store: ReplicaStore, tries: number): Generator<Pause, void> {
+    try {
+      yield* store.operations.applying();
+      this.port.post({ kind: 'stats', stats: this.statsOf(store) });
+      this.failedTries = null;
+    } catch (error) {
+      rethrowBroken(error);
+      this.failTry(store, tries + 1, error);
+    }
   }
 
   private failTry(store: ReplicaStore, tries: number, error: unknown): void {
@@ -150,13 +177,41 @@ export class ReplicaWriter {
   }
 
   private async turn(): Promise<void> {
+    const { running } = this;
     const message = this.queue[0];
-    if (message === undefined) this.purge();
-    else if (isWrite(message)) this.writeGroup(this.takeGroup());
+    if (running !== null && !(message !== undefined && BETWEEN_SLICES.has(message.kind))) {
+      if (this.store?.operations.isSlicing === true && this.queue.some(({ kind }) => kind === 'close')) this.breakOff(running);
+      else await this.goOn(running);
+    } else if (message === undefined) this.purge();
+    else if (isWrite(message)) await this.beginGroup(this.takeGroup());
     else {
       this.queue.shift();
       await this.handle(message);
     }
+  }
+
+  /** Goes on with writes up to their next pause. */
+  private async goOn(running: Running): Promise<void> {
+    let step: IteratorResult<Pause, void>;
+    try {
+      step = running.work.next();
+    } catch (error) {
+      this.running = null;
+      throw error;
+    }
+    if (step.done) this.running = null;
+    else await step.value;
+  }
+
+  /** The replica is to be closed: the operation that is applied in slices goes on when it is opened again, and what waits is not begun. */
+  private breakOff({ unanswered, work }: Running): void {
+    this.running = null;
+    work.return();
+    const closing = `replica ${this.key} is being closed`;
+    for (const id of unanswered) this.fail(id, new TroupeError('unavailable', closing, { outcome: 'unknown', retryAfterMs: 1000 }));
+    const close = this.queue.findIndex(({ kind }) => kind === 'close');
+    for (const message of this.queue.splice(0, close))
+      if ('id' in message) this.fail(message.id, new TroupeError('unavailable', closing, { outcome: 'none', retryAfterMs: 1000 }));
   }
 
   /** Writes from the front of the queue, as many as are committed together. */
@@ -173,21 +228,28 @@ export class ReplicaWriter {
     return group;
   }
 
-  private writeGroup(group: readonly WriteMessage[]): void {
+  private async beginGroup(group: readonly WriteMessage[]): Promise<void> {
     const { store } = this;
     if (store === null) {
       for (const { id } of group) this.fail(id, new TroupeError('unavailable', `replica ${this.key} is not open`));
       return;
     }
-    writeGroup(store, group, this.port.now(), {
-      answer: (id, value, usage) => this.port.post({ kind: 'answer', id, value, stats: null, usage }),
+    const unanswered = new Set(group.map(({ id }) => id));
+    const work = writeGroup(store, group, () => this.port.now(), {
+      answer: (id, value, usage) => {
+        unanswered.delete(id);
+        this.port.post({ kind: 'answer', id, value, stats: null, usage });
+      },
       fail: (id, error) => {
+        unanswered.delete(id);
         this.fail(id, error);
         this.reportFatal(error);
       },
       applied: () => this.port.post({ kind: 'stats', stats: this.statsOf(store) }),
       unanswered: (usage) => this.unanswered.push(usage),
     });
+    this.running = { work, unanswered };
+    await this.goOn(this.running);
   }
 
   // ---------------------------------------------------------------- everything else
@@ -274,7 +336,15 @@ export class ReplicaWriter {
       published: (generation) => port.post({ kind: 'published', key, generation }),
       warn: (text) => port.warn(`replica ${key}: ${text}`),
       now: () => port.now(),
+      beginSlice: () => port.beginSlice(key),
+      pause: () => this.pauseOpening(),
     };
+  }
+
+  private async pauseOpening(): Promise<void> {
+    await new Promise<void>((resolve) => this.port.later(resolve));
+    if (this.queue.some(({ kind }) => kind === 'close'))
+      throw new TroupeError('unavailable', `replica ${this.key} is being closed`, { retryAfterMs: 1000 });
   }
 
   private statsOf(store: ReplicaStore): ReplicaStats;

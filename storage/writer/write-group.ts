@@ -8,7 +8,7 @@ import type { UpdateShape } from '../../protocols/model/update.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
-import type { AppliedUpdate, NumberedOperation } from '../replica/operations.js';
+import type { AppliedUpdate, NumberedOperation, Pause } from '../replica/operations.js';
 import type { ReplicaStore } from '../replica/store.js';
 import { decodeEncoded, decodeShared, decodeWriteRequest } from '../requests/decode-update.js';
 import { ringsOf } from '../sharding/keys.js';
@@ -42,17 +42,22 @@ export interface WriteEvents {
 /**
  * Carries out messages that wait together, in their order: up to the last that is to be logged only in a first transaction, the others with
  * all that is applied in a second one. Where the first fails, so do all, as each follows the one before it. With a leader's operations that
- * may fail all are logged and applied in one.
+ * may fail all are logged and applied in one. Pauses where others may have their turn: see `Operations.applying`.
  */
-export function writeGroup(store: ReplicaStore, group: readonly WriteMessage[], nowMs: number, on: WriteEvents): void {
+export function* writeGroup(
+  store: ReplicaStore,
+  group: readonly WriteMessage[],
+  now: () => number,
+  on: WriteEvents,
+): Generator<Pause, void> {
   try {
-    if (store.operations.waiting > 0) store.operations.apply();
+    if (store.operations.waiting > 0) yield* store.operations.applying();
   } catch (error) {
     rethrowBroken(error);
     for (const { id } of group) on.fail(id, refusedFor(error));
     return;
   }
-  const planned = planAll(store, group, nowMs, on);
+  const planned = planAll(store, group, now(), on);
   const mayFail = planned.some((plan) => plan.mayFail);
   const isWaiting = ({ until }: Planned): boolean => mayFail || until === 'applied';
   const waiting = planned.filter(isWaiting);
@@ -72,7 +77,7 @@ export function writeGroup(store: ReplicaStore, group: readonly WriteMessage[], 
     on.answer(id, answer(NO_OUTCOMES), usage === null ? null : noUsage());
   }
   try {
-    const all = store.operations.apply(numberedOf(planned.slice(first)));
+    const all = yield* store.operations.applying(numberedOf(planned.slice(first)));
     const outcomes = new Map(all.map((outcome) => [outcome.operation, outcome]));
     on.applied();
     for (const { answer, id, usage } of waiting) on.answer(id, answer(outcomes), usage);

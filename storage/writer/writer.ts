@@ -5,12 +5,14 @@ import { initChecksum } from '../disk/checksum.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import type { FromWriter, ToWriter } from '../threads/messages.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
+import { sliceMs, Turns } from './turns.js';
 
 const port = parentPort;
 if (port === null) throw new Error('writer.js is the entry of a worker thread');
 
 const writers = new Map<string, ReplicaWriter>();
 const garbage = new GarbageCollector();
+const turns = new Turns();
 
 const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
@@ -20,6 +22,10 @@ const writerPort: WriterPort = {
       drain();
       run();
     });
+  },
+  beginSlice: (key) => {
+    const end = performance.now() + sliceMs(performance.now(), turns.othersLast(key));
+    return () => performance.now() >= end;
   },
   after: (ms, run) => {
     setTimeout(run, ms);
@@ -44,6 +50,7 @@ function drain(): void {
 
 function receive(message: ToWriter): void {
   const key = message.kind === 'open' ? message.spec.key : message.key;
+  turns.came(key, performance.now());
   let writer = writers.get(key);
   if (writer === undefined) {
     const made = new ReplicaWriter(key, writerPort, () => {

@@ -19,7 +19,7 @@ import { clusteredRows, makeConfig } from './fixture.js';
 const ROWS = 1000;
 const DIM = 8;
 const rows = clusteredRows(ROWS, DIM, { clusters: 20, range: 1, spread: 0.3, seed: 12 });
-const hooks = { publish() {}, published() {}, warn() {}, now: () => 1 };
+const hooks = { publish() {}, published() {}, warn() {}, now: () => 1, beginSlice: () => () => false, pause: async () => {} };
 
 async function openReplica(folder: string): Promise<ReplicaStore> {
   const spec: ReplicaSpec = { key: 'c/0', folder, config: makeConfig({ size: DIM, distance: 'Euclid' }), readers: 1 };

@@ -108,6 +108,8 @@ export class Observed {
       published: () => {},
       warn: (message) => this.warnings.push(message),
       now: () => 1,
+      beginSlice: () => () => false,
+      pause: async () => {},
     });
   }
 }

@@ -20,6 +20,11 @@ function hostOf(error: Error): OperationsHost & { readonly warnings: string[] } 
     transact: () => {
       throw error;
     },
+    view: () => undefined as never,
+    unfinished: null,
+    copying: null,
+    beginSlice: () => () => false,
+    holdStats: () => {},
     applied: () => {},
     warn: (message) => warnings.push(message),
     warnings,

@@ -88,7 +88,8 @@ export class Replica {
 
   private constructor(readonly spec: ReplicaSpec) {}
 
-  static async open(spec: ReplicaSpec, damaged: string | null = null): Promise<Replica> {
+  /** beginSlice: see `ReplicaHooks`; without it slices end by their size alone. */
+  static async open(spec: ReplicaSpec, damaged: string | null = null, beginSlice = () => () => false): Promise<Replica> {
     const replica = new Replica(spec);
     const hooks: ReplicaHooks = {
       publish: (_spec, _openCommit, fields, set) => {
@@ -98,6 +99,8 @@ export class Replica {
       published: (generation) => replica.published.push(generation),
       warn: (message) => replica.warnings.push(message),
       now: () => 1_000,
+      beginSlice,
+      pause: async () => {},
     };
     replica.store = await ReplicaStore.open(spec, damaged, hooks);
     return replica;

@@ -22,6 +22,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       post: (message) => said.push(message),
       now: () => Date.now(),
       later: (run) => setImmediate(run),
+      beginSlice: () => () => false,
       after,
       end: (error) => ended.push(error),
       warn: () => {},
@@ -56,7 +57,7 @@ for (const [what, message] of [
 ] as readonly (readonly [string, ToWriter])[]) {
   test(`a broken invariant in ${what} ends the worker, and is told to nobody as a fault of the request`, async (t) => {
     const { ended, take } = await opened(t);
-    const mocked = mock.method(Operations.prototype, 'apply', () => {
+    const mocked = mock.method(Operations.prototype, 'applying', () => {
       throw new BrokenInvariant('Wal-W2', 'out of order');
     });
     t.after(() => mocked.mock.restore());
@@ -72,11 +73,11 @@ test('what is logged and cannot be applied is tried again without a request, and
   const { take } = await opened(t);
   let lacking = true;
   let tries = 0;
-  const { apply } = Operations.prototype;
-  const mocked = mock.method(Operations.prototype, 'apply', function (this: Operations, ...numbered: Parameters<typeof apply>) {
+  const { applying } = Operations.prototype;
+  const mocked = mock.method(Operations.prototype, 'applying', function (this: Operations, ...numbered: Parameters<typeof applying>) {
     if (this.waiting > 0) tries++;
     if (lacking) throw new TroupeError('storage', 'payload: cannot be opened (EMFILE)');
-    return apply.apply(this, numbered);
+    return applying.apply(this, numbered);
   });
   t.after(() => mocked.mock.restore());
   const logged = { ...write(7), write: { operations: [OPERATION], until: 'logged', deadlineMs: Date.now() + 5000 } } as ToWriter;
@@ -96,7 +97,7 @@ test('what is logged and cannot be applied is tried again without a request, and
 
 test('a replica whose log cannot be applied for long is given up with the reason', async (t) => {
   const { said, take } = await opened(t, (_ms, run) => setImmediate(run));
-  const mocked = mock.method(Operations.prototype, 'apply', () => {
+  const mocked = mock.method(Operations.prototype, 'applying', () => {
     throw new TroupeError('storage', 'payload: cannot be opened (EMFILE)');
   });
   t.after(() => mocked.mock.restore());

@@ -1,0 +1,179 @@
+/**
+ * The work of an operation that may touch many points: first its points are found, in portions; then they are changed in slices, each of
+ * which is one transaction of bounded memory. The caller decides what happens between portions and slices.
+ *
+ * The rules are Slice-S1 to Slice-S5 in storage/README.md.
+ */
+
+import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
+import { isNarrow, mustBeThere, type Part } from './apply.js';
+import type { SegmentRows } from './segment-rows.js';
+import { Selection } from './selection.js';
+import type { Location, Transaction } from './transaction.js';
+import type { Cursor, Unfinished } from './unfinished.js';
+
+/** Most points, and about the most bytes of vectors and payloads, of a slice. */
+const SLICE_POINTS_MAX = 10_000;
+const SLICE_BYTES_MAX = 8 * 2 ** 20;
+/** Points between two looks at the clock. */
+const POINTS_PER_LOOK = 16;
+/** Points that a portion of the search reads. */
+const PORTION_POINTS = 1024;
+
+/** Says whether the time of a portion or slice is over. */
+export type IsOver = () => boolean;
+
+/** An operation and how much of it is left. */
+export interface WideWork {
+  /** Finds points until its time is over. Returns whether all are found. Errors: `notFound` for an id that must exist; `storage`. */
+  find(isOver: IsOver): boolean;
+  /** Whether one transaction can take all of it. Known when all points are found. */
+  readonly isNarrow: boolean;
+  /** Where the next slice begins; null: nothing is left. */
+  readonly next: Cursor | null;
+  /** All points, if none is applied yet. */
+  all(): Part;
+  /** The next points, until the slice is over. `next` moves as they are taken. */
+  slice(transaction: Transaction, isOver: IsOver): Part;
+}
+
+/** The work of an operation. view: the replica before its next slice. */
+export function wideWork(view: Transaction, operation: UpdateOperation): WideWork {
+  const { unfinished } = view;
+  if ('batch' in operation) return new BatchWork(view, operation, unfinished);
+  if ('selector' in operation) return new SelectedWork(view, operation, unfinished);
+  throw new Error(`operation ${operation.kind} has no points`);
+}
+
+type OfSelector = Extract<UpdateOperation, { selector: unknown }>;
+type OfBatch = Extract<UpdateOperation, { batch: unknown }>;
+
+class SelectedWork implements WideWork {
+  next: Cursor | null;
+  private readonly selection: Selection;
+
+  constructor(view: Transaction, { kind, selector }: OfSelector, unfinished: Unfinished | null) {
+    this.selection = new Selection(view, selector, unfinished?.closed ?? null, kind === 'deletePoints' || unfinished !== null);
+    this.next = unfinished?.next ?? { segment: view.segments[0]?.id ?? 0, row: 0 };
+  }
+
+  find(isOver: IsOver): boolean {
+    while (!this.selection.decide(PORTION_POINTS)) if (isOver()) return false;
+    return true;
+  }
+
+  get isNarrow(): boolean {
+    return isNarrow(this.selection);
+  }
+
+  all(): Part {
+    return { locations: this.selection.from(null, 0), points: [], countMax: this.selection.count };
+  }
+
+  slice(transaction: Transaction, isOver: IsOver): Part {
+    return { locations: this.locations(new Bounds(transaction, isOver)), points: [], countMax: SLICE_POINTS_MAX };
+  }
+
+  private *locations(bounds: Bounds): Generator<Location> {
+    const { next } = this;
+    if (next === null || 'point' in next) return;
+    let segment: SegmentRows | null = null;
+    let rowBytes = 0;
+    for (const location of this.selection.from(next.segment, next.row)) {
+      if (location.segment !== segment) {
+        segment = location.segment;
+        rowBytes = segment.vectorBytes / segment.rows;
+      }
+      if (bounds.areReached(rowBytes)) {
+        this.next = { segment: segment.id, row: location.row };
+        return;
+      }
+      yield location;
+    }
+    this.next = null;
+  }
+}
+
+class BatchWork implements WideWork {
+  next: Cursor | null;
+  /** The first point that was not looked for yet. */
+  private sought: number;
+
+  constructor(
+    private readonly view: Transaction,
+    private readonly operation: OfBatch,
+    unfinished: Unfinished | null,
+  ) {
+    this.next = unfinished?.next ?? { point: 0 };
+    // Of what was begun all points were there.
+    this.sought = operation.kind === 'updateVectors' && unfinished === null ? 0 : operation.batch.ids.length;
+  }
+
+  find(isOver: IsOver): boolean {
+    const { ids } = this.operation.batch;
+    while (this.sought < ids.length) {
+      const end = this.sought + PORTION_POINTS;
+      mustBeThere(this.view, ids.slice(this.sought, end));
+      this.sought = end;
+      if (isOver()) return this.sought >= ids.length;
+    }
+    return true;
+  }
+
+  get isNarrow(): boolean {
+    return false;
+  }
+
+  all(): Part {
+    const { batch } = this.operation;
+    return { locations: [], points: batch.ids.keys(), countMax: batch.ids.length };
+  }
+
+  slice(transaction: Transaction, isOver: IsOver): Part {
+    return { locations: [], points: this.points(new Bounds(transaction, isOver)), countMax: SLICE_POINTS_MAX };
+  }
+
+  private *points(bounds: Bounds): Generator<number> {
+    const { next, operation } = this;
+    if (next === null || !('point' in next)) return;
+    const { batch } = operation;
+    const bytes = bytesOf(batch) / batch.ids.length;
+    for (let { point } = next; point < batch.ids.length; point++) {
+      if (bounds.areReached(bytes)) {
+        this.next = { point };
+        return;
+      }
+      yield point;
+    }
+    this.next = null;
+  }
+}
+
+/** Bytes of a batch's vectors. */
+function bytesOf({ vectors }: PointBatch): number {
+  return vectors.reduce((sum, { values }) => sum + values.byteLength, 0);
+}
+
+/** The bounds of one slice, which has one point at least. */
+class Bounds {
+  private points = 0;
+  private vectorBytes = 0;
+  private readonly payloadBytes: number;
+
+  constructor(
+    private readonly transaction: Transaction,
+    private readonly isOver: IsOver,
+  ) {
+    this.payloadBytes = transaction.payloadBytes;
+  }
+
+  /** Asked before each point. vectorBytes: those that the point is about to bring. */
+  areReached(vectorBytes: number): boolean {
+    const bytes = this.vectorBytes + this.transaction.payloadBytes - this.payloadBytes;
+    const full = this.points >= SLICE_POINTS_MAX || bytes >= SLICE_BYTES_MAX;
+    if (this.points > 0 && (full || (this.points % POINTS_PER_LOOK === 0 && this.isOver()))) return true;
+    this.points++;
+    this.vectorBytes += vectorBytes;
+    return false;
+  }
+}

@@ -1,0 +1,216 @@
+/** Operations that touch many points: applied in slices, seen as one (Slice-S1 to Slice-S5). */
+
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { PointsSelector, UpdateOperation } from '../../../protocols/model/update.js';
+import type { Pause } from '../../../storage/replica/operations.js';
+import { NO_LEADER } from '../../../storage/wal/log-tags.js';
+import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert } from './support.js';
+
+const CHILD = fileURLToPath(new URL('./slices-child.js', import.meta.url));
+
+/** More than one transaction takes. */
+const POINTS = 5000;
+
+/** Slices of so many times 16 points. */
+const slicesOf = (looks: number) => () => {
+  let asked = 0;
+  return () => ++asked > looks;
+};
+
+const ids = Array.from({ length: POINTS }, (_, at) => at + 1);
+
+async function filled(folder: string, looks = 20): Promise<Replica> {
+  const replica = await Replica.open(specOf(folder), null, slicesOf(looks));
+  for (let from = 0; from < POINTS; from += 1000)
+    replica.apply(upsert(ids.slice(from, from + 1000).map((id) => ({ id, seed: id % 7, payload: { n: 0, id } }))));
+  return replica;
+}
+
+/** Begins an operation as a leader without a cluster does. Its result is the generator's. */
+function begin({ store }: Replica, operation: UpdateOperation) {
+  const number = store.log.position.last.index + 1;
+  return store.operations.applying([{ operation: number, by: NO_LEADER, logged: { operation, chained: false }, isLeaders: true }]);
+}
+
+function stepsOf(running: Generator<Pause, unknown>): number {
+  let steps = 1;
+  while (running.next().done !== true) steps++;
+  return steps;
+}
+
+const rowsOf = ({ store }: Replica) => store.stats().segments.reduce((sum, { rows }) => sum + rows, 0);
+const setN = (selector: PointsSelector, n: number): UpdateOperation => ({ kind: 'setPayload', selector, payload: { n }, key: null });
+const allOf = filterOn('n', 0);
+
+test('a filter on the key that the operation changes selects the points that matched before it, each once', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  // All points go on to match; each is changed once.
+  assert.ok(stepsOf(begin(replica, setN(allOf, 0))) > 10);
+  assert.equal(rowsOf(replica), 2 * POINTS);
+  // No point matches any more after its slice.
+  assert.ok(stepsOf(begin(replica, setN(allOf, 1))) > 10);
+  assert.equal(rowsOf(replica), 3 * POINTS);
+  const points = replica.points();
+  assert.equal(points.size, POINTS);
+  for (const [id, { payload, version }] of points) assert.deepEqual([payload, version], [{ n: 1, id: Number(id) }, 7]);
+});
+
+const CHANGES: readonly (readonly [string, UpdateOperation])[] = [
+  ['set payload', setN(allOf, 1)],
+  ['overwrite payload', { kind: 'overwritePayload', selector: allOf, payload: { other: true }, key: null }],
+  ['delete payload', { kind: 'deletePayload', selector: allOf, keys: ['n'] }],
+  ['clear payload', { kind: 'clearPayload', selector: allOf }],
+  ['delete vectors', { kind: 'deleteVectors', selector: allOf, names: [''] }],
+  ['delete points', { kind: 'deletePoints', selector: allOf }],
+  ['a long list of ids', setN(byIds(...ids, ...ids, ...ids), 2)],
+  ['a large upsert', upsert(Array.from({ length: 12_000 }, (_, at) => ({ id: at + 1000, seed: 3, payload: { n: 9 } })))],
+];
+
+for (const [what, operation] of CHANGES) {
+  test(`readers see ${what} as a whole: before it until its last slice, after it from then on`, async (t) => {
+    const replica = await filled(temporaryFolder(t));
+    t.after(() => replica.close());
+    const whole = await filled(temporaryFolder(t), Number.POSITIVE_INFINITY);
+    t.after(() => whole.close());
+    whole.apply(operation);
+    const before = replica.points();
+    const { appliedOperation, points: count } = replica.store.stats();
+    const running = begin(replica, operation);
+    let steps = 0;
+    while (running.next().done !== true) {
+      if (++steps % 8 !== 0) continue;
+      assert.deepEqual(replica.points(), before);
+      const stats = replica.store.stats();
+      assert.deepEqual([stats.appliedOperation, stats.points], [appliedOperation, count]);
+    }
+    assert.ok(steps > 10);
+    const after = whole.points();
+    assert.notDeepEqual(after, before);
+    assert.deepEqual(replica.points(), after);
+    assert.equal(replica.store.stats().points, after.size);
+    assert.deepEqual(replica.store.copies.digest(null), whole.store.copies.digest(null));
+  });
+}
+
+test('replicas whose slices fall differently, one of them closed in between, end alike', async (t) => {
+  const folder = temporaryFolder(t);
+  const long = await filled(temporaryFolder(t), 100);
+  t.after(() => long.close());
+  let short = await filled(folder, 3);
+  const operations: UpdateOperation[] = [setN(allOf, 1), { kind: 'deletePoints', selector: filterOn('id', 77) }, setN(filterOn('n', 1), 2)];
+  for (const operation of operations) {
+    const running = begin(short, operation);
+    for (let steps = 0; steps < 40 && running.next().done !== true; steps++);
+    running.return([]);
+    await short.close();
+    short = await Replica.open(specOf(folder), null, slicesOf(7));
+    stepsOf(begin(long, operation));
+  }
+  t.after(() => short.close());
+  assert.deepEqual(short.warnings, []);
+  assert.deepEqual(short.store.copies.digest(null), long.store.copies.digest(null));
+  assert.deepEqual(short.points(), long.points());
+  assert.equal(rowsOf(short), rowsOf(long));
+});
+
+test('a process that is killed between two slices goes on at that slice when it starts again: every point is changed, each once', async (t) => {
+  const folder = temporaryFolder(t);
+  await (await filled(folder)).close();
+  for (let killed = 0; killed < 3; killed++) {
+    const child = spawn(process.execPath, [CHILD, 'slices', folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let lines = 0;
+    for await (const line of createInterface(child.stdout)) {
+      assert.notEqual(line, 'done');
+      if (++lines === 6) child.kill('SIGKILL');
+    }
+  }
+  const replica = await Replica.open(specOf(folder));
+  t.after(() => replica.close());
+  assert.deepEqual(replica.warnings, []);
+  assert.equal(replica.store.stats().appliedOperation, 6);
+  assert.equal(rowsOf(replica), 2 * POINTS);
+  const points = replica.points();
+  assert.equal(points.size, POINTS);
+  for (const [id, { payload, version }] of points) assert.deepEqual([payload, version], [{ n: 1, id: Number(id) }, 6]);
+});
+
+test('an operation over many points needs no heap that grows with them', { timeout: 120_000 }, (t) => {
+  const folder = temporaryFolder(t);
+  const run = spawnSync(process.execPath, ['--max-old-space-size=36', CHILD, 'heap', folder], { encoding: 'utf8', timeout: 100_000 });
+  assert.equal(run.stdout, 'changed 150000 points\n', run.stderr.slice(0, 2000));
+});
+
+test('what ends between two slices waits: nothing is built or logged behind it, and the next try goes on', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  const { store } = replica;
+  const sources = store.stats().segments.map(({ id }) => id);
+  const running = begin(replica, setN(allOf, 1));
+  for (let steps = 0; steps < 8; steps++) running.next();
+  running.return([]);
+  assert.equal(store.operations.waiting, 1);
+  assert.throws(() => store.beginBuild(sources), { code: 'conflict' });
+  assert.equal(rowsOf(replica), POINTS);
+  assert.deepEqual(store.operations.apply(), [{ operation: 6, error: null, isNothing: false }]);
+  assert.equal(rowsOf(replica), 2 * POINTS);
+  store.beginBuild(sources);
+});
+
+test('a log that begins anew gives up what was begun: its points are stale, and readers see them as they are', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  const { store } = replica;
+  const running = begin(replica, setN(allOf, 1));
+  for (let steps = 0; steps < 8; steps++) running.next();
+  running.return([]);
+  store.log.reset({ peer: 3, term: 4, index: 900 });
+  const changed = [...replica.points().values()].filter(({ payload }) => payload.n === 1).length;
+  assert.ok(changed > 0 && changed < POINTS);
+  assert.notEqual(store.stale, null);
+  assert.deepEqual([store.operations.waiting, store.stats().appliedOperation, store.unfinished], [0, 900, null]);
+});
+
+test('a copy of the files never has a part of an operation: the operation begins when the copy is made', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  const folder = path.join(temporaryFolder(t), 'copy');
+  const copy = replica.store.checkpoint(folder);
+  const running = begin(replica, setN(allOf, 1));
+  const { value } = running.next();
+  assert.equal(value, replica.store.copying);
+  assert.throws(() => replica.store.operations.apply([numberedLike(replica)]), { code: 'unavailable' });
+  await value;
+  assert.ok(stepsOf(running) > 10);
+  assert.equal((await copy).at.index, 5);
+  const opened = await Replica.open(specOf(folder));
+  t.after(() => opened.close());
+  assert.ok([...opened.points().values()].every(({ payload, version }) => payload.n === 0 && version <= 5));
+});
+
+function numberedLike({ store }: Replica) {
+  const operation = store.log.position.last.index + 1;
+  return { operation, by: NO_LEADER, logged: { operation: setN(allOf, 1), chained: false }, isLeaders: true };
+}
+
+test('an update of the vectors of many points, one of which is missing, changes none of them', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  const before = replica.points();
+  const { batch } = upsert(Array.from({ length: 12_000 }, (_, at) => ({ id: (at % 6000) + 1, seed: 5 }))) as Extract<
+    UpdateOperation,
+    { kind: 'upsert' }
+  >;
+  const [outcome] = replica.apply({ kind: 'updateVectors', batch });
+  assert.deepEqual(
+    [outcome?.error instanceof Error && outcome.error.message, outcome?.isNothing],
+    ['Not found: No point with id 5001 found', true],
+  );
+  assert.deepEqual(replica.points(), before);
+  assert.equal(rowsOf(replica), POINTS);
+});
