@@ -48,8 +48,8 @@ class Home {
     this.worker.postMessage(message);
   }
 
-  async open(folder: string, config = configOf()): Promise<ReplicaStats> {
-    const answer = await this.ask({ kind: 'open', spec: specOf(folder, config), damaged: null });
+  async open(folder: string, config = configOf(), key = KEY): Promise<ReplicaStats> {
+    const answer = await this.ask({ kind: 'open', spec: { ...specOf(folder, config), key }, damaged: null });
     assert.equal(answer.kind, 'answer');
     return (answer as { stats: ReplicaStats }).stats;
   }
@@ -58,7 +58,7 @@ class Home {
   async write(
     operation: WriteOperation,
     body: unknown,
-    options: { wait?: boolean; deadlineMs?: number; path?: Record<string, string> } = {},
+    options: { wait?: boolean; deadlineMs?: number; path?: Record<string, string>; key?: string } = {},
   ): Promise<unknown> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const undecoded: UndecodedUpdate = { operation, path: options.path ?? {} };
@@ -68,7 +68,7 @@ class Home {
       deadlineMs: options.deadlineMs ?? Number.MAX_SAFE_INTEGER,
       undecoded,
     };
-    const answer = await this.ask({ kind: 'write', key: KEY, as: ALONE, write });
+    const answer = await this.ask({ kind: 'write', key: options.key ?? KEY, as: ALONE, write });
     if (answer.kind === 'error') return answer.error.code;
     const { failure, shape, tags } = (answer as { value: WrittenTags }).value;
     const error = failure ?? shape?.failure ?? null;
@@ -136,6 +136,58 @@ test('many writes at once share commits', async (t) => {
     .then((answer) => (answer as { stats: ReplicaStats }).stats);
   assert.equal(points, 200);
   assert.ok(commits - before < 100, `${commits - before} commits for 200 writes`);
+});
+
+const MANY = 20_000;
+const setAll = { payload: { a: 1 }, filter: {} };
+
+async function openLarge(home: Home, folder: string): Promise<void> {
+  await home.open(folder);
+  for (let from = 0; from < MANY; from += 5000)
+    await home.write('upsertPoints', { points: Array.from({ length: 5000 }, (_, at) => point(from + at)) });
+}
+
+test('writes of other replicas are answered while an operation over many points goes on, its own ones behind it', async (t) => {
+  const home = await Home.start(t);
+  await openLarge(home, temporaryFolder(t));
+  await home.open(temporaryFolder(t), configOf(), 'test/1');
+  const order: string[] = [];
+  const large = home.write('setPayload', setAll).then(() => order.push('large'));
+  const behind = home.write('upsertPoints', { points: [point(1)] }).then(() => order.push('behind'));
+  while (!order.includes('large')) {
+    await home.write('upsertPoints', { points: [point(1)] }, { key: 'test/1' });
+    order.push('other');
+  }
+  await Promise.all([large, behind]);
+  const others = order.indexOf('large');
+  assert.ok(others >= 3, `${others} writes of the other replica were answered before`);
+  assert.ok(order.indexOf('behind') > others);
+});
+
+test('what the log has is told while an operation over many points goes on', async (t) => {
+  const home = await Home.start(t);
+  await openLarge(home, temporaryFolder(t));
+  const order: string[] = [];
+  const large = home.write('setPayload', setAll).then(() => order.push('large'));
+  await home.ask({ kind: 'position', key: KEY }).then(() => order.push('position'));
+  await large;
+  assert.deepEqual(order, ['position', 'large']);
+});
+
+test('a replica is closed in the middle of an acknowledged operation, which goes on when it is opened', async (t) => {
+  const home = await Home.start(t);
+  const folder = temporaryFolder(t);
+  await openLarge(home, folder);
+  const acknowledged = { operation_id: 5, status: 'acknowledged' };
+  assert.deepEqual(await home.write('setPayload', setAll, { wait: false }), acknowledged);
+  const waiting = home.write('upsertPoints', { points: [point(1)] });
+  const closed = home.ask({ kind: 'close', key: KEY, frees: false });
+  assert.equal(await waiting, 'unavailable');
+  assert.equal((await closed).kind, 'answer');
+  const opened = await home.open(folder);
+  assert.deepEqual([opened.appliedOperation, opened.points, opened.queuedOperations], [5, MANY, 0]);
+  const rows = opened.segments.reduce((sum, segment) => sum + segment.rows, 0);
+  assert.equal(rows, 2 * MANY);
 });
 
 test('replicas are closed, opened again, and refused while they are not open', async (t) => {
