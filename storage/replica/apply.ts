@@ -11,7 +11,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
 import { deleteAtPath, mergePayload, setAtPath } from '../../query/payload-edit.js';
 import type { RowItems } from './segment-rows.js';
-import { Selection } from './selection.js';
+import { PointSelection } from './selection.js';
 import type { Location, Transaction } from './transaction.js';
 
 /** What an operation is applied to: the points of its selector, or the places of the points in its batch. */
@@ -54,14 +54,14 @@ export function narrowPart(transaction: Transaction, operation: UpdateOperation)
     const locations = kind === 'deletePoints' ? found(transaction, ids) : mustBeThere(transaction, ids);
     return { locations, points: [], countMax: ids.length };
   }
-  const selection = new Selection(transaction, selector);
+  const selection = new PointSelection(transaction, selector);
   if (selection.countMax > NARROW_POINTS_MAX) return null;
   selection.decide(NARROW_POINTS_MAX);
   return isNarrow(selection) ? { locations: selection.from(null, 0), points: [], countMax: selection.count } : null;
 }
 
 /** Whether all selected points can be changed in one transaction with others. */
-export function isNarrow(selection: Selection): boolean {
+export function isNarrow(selection: PointSelection): boolean {
   return selection.count <= NARROW_POINTS_MAX && selection.vectorBytes <= NARROW_BYTES_MAX;
 }
 

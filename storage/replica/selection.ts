@@ -22,7 +22,7 @@ interface Chosen {
   readonly filter: PortionedFilter | null;
 }
 
-export class Selection {
+export class PointSelection {
   private readonly chosen: Chosen[];
   /** The next segment, or id, to be decided. */
   private next = 0;

@@ -8,7 +8,7 @@
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
 import { isNarrow, mustBeThere, type Part } from './apply.js';
 import type { SegmentRows } from './segment-rows.js';
-import { Selection } from './selection.js';
+import { PointSelection } from './selection.js';
 import type { Location, Transaction } from './transaction.js';
 import type { Cursor, Unfinished } from './unfinished.js';
 
@@ -50,10 +50,10 @@ type OfBatch = Extract<UpdateOperation, { batch: unknown }>;
 
 class SelectedWork implements WideWork {
   next: Cursor | null;
-  private readonly selection: Selection;
+  private readonly selection: PointSelection;
 
   constructor(view: Transaction, { kind, selector }: OfSelector, unfinished: Unfinished | null) {
-    this.selection = new Selection(view, selector, unfinished?.closed ?? null, kind === 'deletePoints' || unfinished !== null);
+    this.selection = new PointSelection(view, selector, unfinished?.closed ?? null, kind === 'deletePoints' || unfinished !== null);
     this.next = unfinished?.next ?? { segment: view.segments[0]?.id ?? 0, row: 0 };
   }
 
