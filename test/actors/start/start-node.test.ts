@@ -143,7 +143,7 @@ test('a replica that is checked for long keeps no other one from being served', 
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   };
-  await deliverUntil(() => node.exists('small') && node.info('small').status === 'green');
+  await deliverUntil(() => node.exists('large') && node.exists('small') && node.info('small').status === 'green');
   assert.equal(text(await node.read('small', 'scroll', request(world))), 'scroll of small/0');
   assert.equal(node.info('large').status, 'yellow');
   finishCheck();
