@@ -11,6 +11,7 @@ import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
+import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
 import { bundledEntry } from '../storage/threads/entries.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
@@ -39,7 +40,10 @@ export async function compose(
   const { service, storage } = settings;
   const memory = new MemoryWatch(storage.performance.memory_budget_mb);
   log.info(memory.describe());
+  const replicas = replicaLimit(machineFigures());
+  if (replicas.max !== null) log.info(`this machine has room for ${replicas.max} replicas of shards: ${replicas.reason}`);
   const poolOptions = {
+    replicaLimit: replicas,
     ...readersOf(storage.performance.max_search_threads, doorsInReaders),
     ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
     gathers: cluster !== null,

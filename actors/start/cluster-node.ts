@@ -87,7 +87,9 @@ export class ClusterNode extends NodeOnDisk {
   }
 
   createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean> {
-    return this.started.submit({ kind: 'createCollection', name, config }, timeoutMs);
+    return this.withReplicaRoom(name, this.ownShareOf(config), () =>
+      this.started.submit({ kind: 'createCollection', name, config }, timeoutMs),
+    );
   }
 
   updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig, timeoutMs?: number): Promise<boolean> {
@@ -108,6 +110,13 @@ export class ClusterNode extends NodeOnDisk {
     const wanted = servingShards(found.record);
     const figures = await figuresOf(this.routes, found.name, found.record.uid, [...wanted.keys()]);
     return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: wanted.size });
+  }
+
+  /** Replicas that this node gets of a new collection, where each node gets as many. Others judge their own part when they make it. */
+  private ownShareOf({ params }: CollectionConfig): number {
+    if (params.sharding_method === 'custom') return 0;
+    const peers = Math.max(1, this.cluster.state()?.membership.length ?? 1);
+    return Math.ceil((params.shard_number * Math.min(params.replication_factor, peers)) / peers);
   }
 
   protected override async readPoints(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {

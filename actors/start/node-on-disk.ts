@@ -1,12 +1,13 @@
 /** What a node answers from what is on it, in a cluster or not. */
 
 import type { CollectionRecord } from '../../cluster/state/state.js';
-import { errorFromFacts } from '../../protocols/errors.js';
+import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
+import { beyondLimit } from '../../storage/pool/replica-limit.js';
 import type { OwnReads, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
 import { localShards } from '../collection/state.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
@@ -42,6 +43,8 @@ export abstract class NodeOnDisk implements NodeApi {
   readonly #limited: PointsApi;
   readonly #own: OwnPoints;
   #closed = false;
+  /** Replicas of collections that are being created. */
+  #making = 0;
 
   constructor(
     protected readonly running: LiveNode,
@@ -56,6 +59,19 @@ export abstract class NodeOnDisk implements NodeApi {
     };
     const entryOf = (name: string) => names.find(name).entry;
     this.#limited = limitedPoints(points, entryOf, options.pool, options.updateRateLimit ?? null, clock, ports.timers);
+  }
+
+  /** Runs `make`, which adds so many replicas to this node, if it has room for them. Errors: `wrongInput` with the figures; nothing is done then. */
+  protected async withReplicaRoom<T>(name: string, added: number, make: () => Promise<T>): Promise<T> {
+    const { replicas } = this.pool.depths();
+    const beyond = beyondLimit(replicas, replicas.open + this.#making, added);
+    if (beyond !== null && !this.exists(name)) throw new TroupeError('wrongInput', `Can't create collection with name ${name}: ${beyond}`);
+    this.#making += added;
+    try {
+      return await make();
+    } finally {
+      this.#making -= added;
+    }
   }
 
   abstract createCollection(name: string, config: CollectionConfig, timeoutMs?: number): Promise<boolean>;

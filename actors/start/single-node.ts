@@ -3,6 +3,7 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { ownShards } from '../collection/config-file.js';
 import { folderName } from '../context/folder-name.js';
 import { NO_CALLS } from '../requests/answer-call.js';
 import { Names } from '../requests/collection-names.js';
@@ -27,7 +28,9 @@ export class SingleNode extends NodeOnDisk {
 
   createCollection(name: string, config: CollectionConfig): Promise<boolean> {
     const folder = folderName(name);
-    return this.running.actor.ask((replyTo) => ({ kind: 'create', name, folder, config, replyTo }), ADMINISTRATION_MS);
+    return this.withReplicaRoom(name, ownShards(config).length, () =>
+      this.running.actor.ask((replyTo) => ({ kind: 'create', name, folder, config, replyTo }), ADMINISTRATION_MS),
+    );
   }
 
   async updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean> {

@@ -51,8 +51,7 @@ export class AppendFolder {
   /** Errors: `storage`. */
   constructor(readonly folder: string) {
     try {
-      fs.mkdirSync(folder, { recursive: true });
-      syncFolderNow(path.dirname(folder));
+      if (fs.mkdirSync(folder, { recursive: true }) !== undefined) syncFolderNow(path.dirname(folder));
     } catch (error) {
       throw new AppendError(folder, 'make the folder', error);
     }

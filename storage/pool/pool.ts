@@ -41,6 +41,7 @@ import { type BuildOrder, type BuildProgress, BuildRuns } from './build-run.js';
 import { DeadlineTimer } from './deadline-timer.js';
 import { GatherPool } from './gather-pool.js';
 import { type OpenReaderDoor, ReaderPool } from './reader-pool.js';
+import { NO_REPLICA_LIMIT, type ReplicaLimit } from './replica-limit.js';
 import { ShardLogCalls } from './shard-log-calls.js';
 import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
@@ -65,6 +66,8 @@ export interface PoolOptions {
   readonly queuedWritesMax?: number;
   /** Bytes one writer's queue may hold. Default 128 MiB. */
   readonly queuedWriteBytesMax?: number;
+  /** Replicas that may be open. Default: any number. */
+  readonly replicaLimit?: ReplicaLimit;
   /** Whether reads over many nodes are to be answered, which takes a thread more. Default false. */
   readonly gathers?: boolean;
   /** Counts the memory of requests and threads. Default: one that refuses nothing. */
@@ -78,6 +81,12 @@ export interface PoolDepths {
   readonly waitingReads: number;
   readonly waitingReadsMax: number;
   readonly workers: readonly WorkerDepth[];
+  readonly replicas: ReplicaDepth;
+}
+
+/** The replicas of this node, and the limit that its machine sets. */
+export interface ReplicaDepth extends ReplicaLimit {
+  readonly open: number;
 }
 
 export class EnginePool implements ShardLogPort {
@@ -102,6 +111,7 @@ export class EnginePool implements ShardLogPort {
 
   readonly readers: number;
   readonly writers: number;
+  private readonly replicaLimit: ReplicaLimit;
   private readonly readerPool: ReaderPool;
   private readonly writerPool: WriterPool;
   private readonly shardLogs: ShardLogCalls;
@@ -117,6 +127,7 @@ export class EnginePool implements ShardLogPort {
     const cpus = os.availableParallelism();
     this.readers = options.readers ?? Math.max(1, cpus - 1);
     this.writers = options.writers ?? Math.max(1, Math.floor(cpus / 2));
+    this.replicaLimit = options.replicaLimit ?? NO_REPLICA_LIMIT;
     const { waitingReadsMax, queuedWritesMax, queuedWriteBytesMax, entries } = options;
     const closing = this.closing.signal;
     const ledger = options.ledger ?? unlimitedLedger();
@@ -138,7 +149,15 @@ export class EnginePool implements ShardLogPort {
       { retired: (key, generation, frees) => this.writerPool.retired(key, generation, frees), watchDeadline, tellWorker },
     );
     this.writerPool = new WriterPool(
-      { count: this.writers, queuedWritesMax, queuedWriteBytesMax, entry: entries?.writer, closing, ledger },
+      {
+        count: this.writers,
+        replicaLimit: this.replicaLimit,
+        queuedWritesMax,
+        queuedWriteBytesMax,
+        entry: entries?.writer,
+        closing,
+        ledger,
+      },
       this.readerPool,
       {
         watchDeadline,
@@ -350,6 +369,7 @@ export class EnginePool implements ShardLogPort {
         ...this.buildRuns.depths(now),
         ...(this.gatherPool?.depths(now) ?? []),
       ],
+      replicas: { open: this.writerPool.replicaCount, ...this.replicaLimit },
     };
   }
 

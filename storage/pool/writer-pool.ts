@@ -8,16 +8,20 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
+import { isMarkedMade } from '../disk/format-marker.js';
+import { lacking } from '../disk/machine.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter } from '../threads/messages.js';
 import { FreedMemory } from './freed-memory.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
+import { beyondLimit, type ReplicaLimit } from './replica-limit.js';
 import { shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
 
 export interface WriterPoolOptions {
   readonly count: number;
+  readonly replicaLimit: ReplicaLimit;
   /** Writes one writer's queue may hold. Default 1024. */
   readonly queuedWritesMax: number | undefined;
   /** Bytes one writer's queue may hold. Default 128 MiB. */
@@ -85,6 +89,7 @@ export class WriterPool {
   private readonly replicas = new Map<ReplicaKey, Replica>();
   private readonly freed = new FreedMemory();
   private readonly closing: AbortSignal;
+  private readonly replicaLimit: ReplicaLimit;
   private readonly limits: { readonly queuedMax: number; readonly queuedBytesMax: number };
   private nextId = 1;
 
@@ -95,6 +100,7 @@ export class WriterPool {
   ) {
     const { count, closing } = options;
     this.closing = closing;
+    this.replicaLimit = options.replicaLimit;
     this.limits = {
       queuedMax: options.queuedWritesMax ?? QUEUED_WRITES_MAX,
       queuedBytesMax: options.queuedWriteBytesMax ?? QUEUED_WRITE_BYTES_MAX,
@@ -131,6 +137,9 @@ export class WriterPool {
   async openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats> {
     const { key } = spec;
     if (this.replicas.has(key)) throw new TroupeError('conflict', `replica ${key} is open`);
+    // One that is there already is opened if anyhow possible: its points are nowhere else.
+    const beyond = isMarkedMade(spec.folder) ? null : beyondLimit(this.replicaLimit, this.replicas.size, 1);
+    if (beyond !== null) throw lacking(`replica ${key} is not made: ${beyond}`);
     const replica: Replica = {
       spec: { ...spec, readers: this.readers.slotCount },
       writer: chooseWriter(this.queues.map((_, index) => this.replicasOf(index).length)),
@@ -150,6 +159,10 @@ export class WriterPool {
       }
       throw error;
     }
+  }
+
+  get replicaCount(): number {
+    return this.replicas.size;
   }
 
   /** See `EnginePool.closeReplica`. */

@@ -12,6 +12,7 @@ import { decodeUpdate } from '../../protocols/update-codec.js';
 import { markMade } from '../../storage/disk/format-marker.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
 import type { BuildOrder, BuildProgress } from '../../storage/pool/pool.js';
+import { NO_REPLICA_LIMIT } from '../../storage/pool/replica-limit.js';
 import { splitRequest } from '../../storage/requests/split-request.js';
 import { weightOf } from '../../storage/requests/weigh.js';
 import type {
@@ -187,7 +188,7 @@ export class FakeEngine implements EnginePort {
   }
 
   depths() {
-    return { waitingReads: 0, waitingReadsMax: 0, workers: [] };
+    return { waitingReads: 0, waitingReadsMax: 0, workers: [], replicas: { open: 0, ...NO_REPLICA_LIMIT } };
   }
 
   tellStats(stats: ReplicaStats): void {

@@ -14,6 +14,7 @@ import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
 import { gatherContext } from '../../storage/gather/context.js';
 import { gatherRead } from '../../storage/gather/read.js';
+import { NO_REPLICA_LIMIT } from '../../storage/pool/replica-limit.js';
 import { newEntries, nextTags } from '../../storage/replica/follow.js';
 import { decodeEncoded } from '../../storage/requests/decode-update.js';
 import { splitRequest } from '../../storage/requests/split-request.js';
@@ -158,7 +159,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
   }
 
   depths() {
-    return { waitingReads: 0, waitingReadsMax: 0, workers: [] };
+    return { waitingReads: 0, waitingReadsMax: 0, workers: [], replicas: { open: 0, ...NO_REPLICA_LIMIT } };
   }
 
   async settled(): Promise<void> {}

@@ -20,6 +20,7 @@ import { type HardwareUsage, noUsage } from '../../../protocols/model/usage.js';
 import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
 import { MemoryWatch } from '../../../storage/memory/watch.js';
 import type { PoolDepths } from '../../../storage/pool/pool.js';
+import { NO_REPLICA_LIMIT } from '../../../storage/pool/replica-limit.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
 
 export interface Asked {
@@ -138,7 +139,12 @@ export class FakeNode {
 
   depths(): PoolDepths {
     const reader = { begun: true, up: true, depth: 1, queuedBytes: 5, processed: 7, restarts: 0, uptimeMs: 1, lastError: 'about secret' };
-    return { waitingReads: 2, waitingReadsMax: 9, workers: [{ name: 'reader-0', kind: 'reader', ...reader }] };
+    return {
+      waitingReads: 2,
+      waitingReadsMax: 9,
+      workers: [{ name: 'reader-0', kind: 'reader', ...reader }],
+      replicas: { open: 1, ...NO_REPLICA_LIMIT },
+    };
   }
 
   buildBudget() {

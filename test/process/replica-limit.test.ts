@@ -1,0 +1,47 @@
+/** A node whose machine has no room for what is asked of it: the limit of open files is low (`prlimit`). */
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { nodeFor, temporaryFolder } from './support.js';
+
+const FILES_MAX = 400;
+const VECTORS = { size: 32, distance: 'Dot' };
+
+test('a collection with more shards than the machine has room for is refused with the figures, and the node goes on', async (t) => {
+  if (spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+  const folder = await temporaryFolder(t);
+  const wrapper = ['prlimit', `--nofile=${FILES_MAX}:${FILES_MAX}`];
+  const node = await nodeFor(t, { folder, wrapper });
+  await node.client.result('PUT', '/collections/small', { vectors: VECTORS, shard_number: 2 });
+  const refused = await node.client.call('PUT', '/collections/large', { vectors: VECTORS, shard_number: 2000 });
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(
+    refused.text,
+    /Can't create collection with name large: 2000 more replicas of shards and the 2 that this node has are more than the 60 that it has room for: this process can have 400 open files; raise `ulimit -n`/,
+  );
+  const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
+  assert.deepEqual(collections, [{ name: 'small' }]);
+  const telemetry = await node.client.result<{ engine: { replicas: unknown } }>('GET', '/telemetry');
+  assert.deepEqual(telemetry.engine.replicas, {
+    open: 2,
+    max: 60,
+    limitedBy: 'descriptors',
+    reason: 'this process can have 400 open files; raise `ulimit -n` (`nofile`)',
+  });
+  assert.match(node.log(), /this machine has room for 60 replicas of shards/);
+  await node.client.result('PUT', '/collections/small/points?wait=true', { points: [{ id: 1, vector: new Array(32).fill(1) }] });
+  await node.end('SIGKILL');
+
+  const again = await nodeFor(t, { folder, wrapper });
+  assert.deepEqual(await again.client.result('POST', '/collections/small/points/count', { exact: true }), { count: 1 });
+});
+
+test('collections are created up to the limit, and the next one is refused', async (t) => {
+  if (spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+  const node = await nodeFor(t, { folder: await temporaryFolder(t), wrapper: ['prlimit', `--nofile=${FILES_MAX}:${FILES_MAX}`] });
+  await node.client.result('PUT', '/collections/first', { vectors: VECTORS, shard_number: 59 });
+  const both = await Promise.all(['a', 'b'].map((name) => node.client.call('PUT', `/collections/${name}`, { vectors: VECTORS })));
+  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400]);
+  assert.equal((await node.client.call('GET', '/livez')).status, 200);
+});
