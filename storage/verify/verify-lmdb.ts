@@ -35,16 +35,18 @@ const BYTES_PER_MS = 10_000;
 /** How long a child waits for another folder. */
 const IDLE_MS = 1000;
 
-interface Verdict {
-  readonly damaged: string | null;
-}
+/** lacking: the file could not be looked at, for want of something that comes back. */
+type Verdict = { readonly damaged: string | null } | { readonly lacking: string };
 
-/** What is damaged in the LMDB file of each replica folder; null for nothing (or for one that has no file yet). */
+/**
+ * What is damaged in the LMDB file of each replica folder; null for nothing (or for one that has no file yet). Errors: `storage` of outcome
+ * `none` if something is lacking (descriptors, memory, addresses) without which no file can be judged.
+ */
 export async function verifyReplicas(folders: readonly string[]): Promise<Map<string, string | null>> {
   return new Map(await Promise.all(folders.map(async (folder) => [folder, await replicas.check(folder)] as const)));
 }
 
-/** What is damaged in the LMDB file of a consensus log; null for nothing (or for one that has no file yet). */
+/** What is damaged in the LMDB file of a consensus log; null for nothing (or for one that has no file yet). Errors: as `verifyReplicas`. */
 export function verifyConsensus(folder: string): Promise<string | null> {
   return consensus.check(folder);
 }
@@ -52,6 +54,7 @@ export function verifyConsensus(folder: string): Promise<string | null> {
 interface Check {
   readonly folder: string;
   readonly tell: (damaged: string | null) => void;
+  readonly fail: (error: TroupeError) => void;
 }
 
 /** A child that checks folders one after the other, as they are asked for. It ends when it has had none for a while. */
@@ -60,16 +63,18 @@ class Checker {
   /** What the child was asked, oldest first: it works on the first one. */
   private asked: Check[] = [];
   private watch: NodeJS.Timeout | undefined;
+  /** The child was killed for a walk that did not come to an end. */
+  private isOutOfPatience = false;
 
   constructor(private readonly kind: Kind) {}
 
   check(folder: string): Promise<string | null> {
     // One that was never made to the end holds nothing that was acknowledged; one whose file is gone is found out at opening.
     if (!isMarkedMade(replicaFolder(folder)) || !existsSync(dataFile(folder))) return Promise.resolve(null);
-    return new Promise((tell) => {
-      this.asked.push({ folder, tell });
+    return new Promise((tell, fail) => {
+      this.asked.push({ folder, tell, fail });
       this.child ??= this.start();
-      this.child.send(folder);
+      ask(this.child, folder);
       if (this.asked.length === 1) this.watchNext();
     });
   }
@@ -80,21 +85,28 @@ class Checker {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     let reason: string | null = null;
-    child.on('message', ({ damaged }: Verdict) => {
-      this.asked.shift()?.tell(damaged);
+    this.isOutOfPatience = false;
+    child.on('message', (verdict: Verdict) => {
+      const check = this.asked.shift();
+      if ('damaged' in verdict) check?.tell(verdict.damaged);
+      else check?.fail(uncheckable(check.folder, verdict.lacking));
       this.watchNext();
     });
     child.on('error', (error) => {
       reason = `failed: ${error.message}`;
       // A process that was not even started ends neither way.
-      if (child.pid === undefined) this.lose(child, reason);
+      if (child.pid === undefined) this.failAll(child, error.message);
     });
     // The last messages may come after the exit, never after the disconnection.
     let open = 2;
     const end = (): void => {
       if (--open > 0) return;
       const { exitCode, signalCode } = child;
-      const how = signalCode === 'SIGKILL' ? 'does not come to an end' : `ended the process (${signalCode ?? `status ${exitCode}`})`;
+      if (signalCode === 'SIGKILL' && !this.isOutOfPatience) {
+        this.failAll(child, 'the process that reads it was killed, perhaps for lack of memory');
+        return;
+      }
+      const how = this.isOutOfPatience ? 'does not come to an end' : `ended the process (${signalCode ?? `status ${exitCode}`})`;
       this.lose(child, reason ?? how);
     };
     child.on('exit', end);
@@ -111,9 +123,17 @@ class Checker {
     crashed?.tell(`${dataFile(crashed.folder)} is damaged: reading it ${how}`);
     if (rest.length > 0) {
       this.child = this.start();
-      for (const { folder } of rest) this.child.send(folder);
+      for (const { folder } of rest) ask(this.child, folder);
     }
     this.watchNext();
+  }
+
+  /** Nothing can be said of any file now. */
+  private failAll(child: ChildProcess, lacking: string): void {
+    if (this.child !== child) return;
+    this.child = null;
+    clearTimeout(this.watch);
+    for (const { fail, folder } of this.asked.splice(0)) fail(uncheckable(folder, lacking));
   }
 
   /** Gives the child its time for the next folder, or, when there is none, until it ends; idle it keeps no process alive. */
@@ -134,8 +154,23 @@ class Checker {
     child.ref();
     child.channel?.ref();
     const bytes = statSync(dataFile(next.folder), { throwIfNoEntry: false })?.size ?? 0;
-    this.watch = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS + bytes / BYTES_PER_MS);
+    this.watch = setTimeout(
+      () => {
+        this.isOutOfPatience = true;
+        child.kill('SIGKILL');
+      },
+      PATIENCE_MS + bytes / BYTES_PER_MS,
+    );
   }
+}
+
+/** A child that could not be started has no way to be asked; its `error` event comes next. */
+function ask(child: ChildProcess, folder: string): void {
+  if (child.pid !== undefined) child.send(folder);
+}
+
+function uncheckable(folder: string, lacking: string): TroupeError {
+  return new TroupeError('storage', `${dataFile(folder)} cannot be checked now: ${lacking}`, { outcome: 'none' });
 }
 
 const replicas = new Checker('replica');
@@ -148,39 +183,44 @@ if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.
   let last: Promise<unknown> = initChecksum();
   process.on('message', (folder: string) => {
     last = last.then(async () => {
-      const verdict: Verdict = { damaged: await verify(folder) };
+      const verdict = await verify(folder);
       await new Promise((resolve) => process.send?.(verdict, resolve));
     });
   });
 }
 
-function verifyReplica(folder: string): Promise<string | null> {
-  return complaintOf(folder, DATABASES, walk);
+function verifyReplica(folder: string): Promise<Verdict> {
+  return verdictOf(folder, DATABASES, walk);
 }
 
-function verifyLog(folder: string): Promise<string | null> {
-  return complaintOf(folder, CONSENSUS_DATABASES, (reader) => void readConsensus(reader));
+function verifyLog(folder: string): Promise<Verdict> {
+  return verdictOf(folder, CONSENSUS_DATABASES, (reader) => void readConsensus(reader));
 }
 
-/** What keeps the folder's LMDB file from being read, null for nothing. */
-async function complaintOf<Name extends string>(
+async function verdictOf<Name extends string>(
   folder: string,
   databases: readonly Name[],
   read: (reader: SnapshotReader<Name>) => void,
-): Promise<string | null> {
+): Promise<Verdict> {
   let reader: SnapshotReader<Name> | null = null;
   try {
     const damaged = damagedMeta(dataFile(folder));
-    if (damaged !== null) return `${dataFile(folder)}: ${damaged}`;
+    if (damaged !== null) return { damaged: `${dataFile(folder)}: ${damaged}` };
     reader = SnapshotReader.openReadOnly(lmdbFolder(folder), databases);
     reader.refresh();
     read(reader);
-    return null;
+    return { damaged: null };
   } catch (error) {
-    return `${error instanceof TroupeError ? folder : dataFile(folder)}: ${errorFacts(error).detail}`;
+    if (isLack(error)) return { lacking: errorFacts(error).detail };
+    return { damaged: `${error instanceof TroupeError ? folder : dataFile(folder)}: ${errorFacts(error).detail}` };
   } finally {
     await reader?.close();
   }
+}
+
+/** What the system refuses says nothing about the file. */
+function isLack(error: unknown): boolean {
+  return errorFacts(error).outcome === 'none' || (error as NodeJS.ErrnoException).syscall !== undefined;
 }
 
 function walk(reader: SnapshotReader): void {

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { ErrorFacts } from '../../../protocols/errors.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { Replica, specOf, temporaryFolder, upsert } from '../replica/support.js';
 
+const CHECKER = fileURLToPath(new URL('./checking-process.js', import.meta.url));
 /** Of an LMDB file; see storage/disk/lmdb-meta.ts. */
 const META_PAGE_BYTES = 4096;
 const META_TRANSACTION = 152;
@@ -62,4 +66,17 @@ test('a damaged number of the last commit does not bring the replica back to the
   }
   writeFileSync(file, bytes);
   assert.equal((await verifyReplicas([folder])).get(folder), null);
+});
+
+test('a lack of file descriptors is no damage: the file is not judged, and is sound when descriptors are free', async (t) => {
+  if (spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+  const folder = await closedReplica(t, 20);
+  const { signal, status, stderr, stdout } = spawnSync('prlimit', ['--nofile=100:100', process.execPath, CHECKER, folder], {
+    encoding: 'utf8',
+  });
+  assert.deepEqual({ signal, status }, { signal: null, status: 0 }, stderr);
+  const { refused, verdict } = JSON.parse(stdout) as { refused: ErrorFacts; verdict: string | null };
+  assert.equal(refused.outcome, 'none', stdout);
+  assert.match(refused.detail, /data\.mdb cannot be checked now: .*EMFILE/);
+  assert.equal(verdict, null);
 });
