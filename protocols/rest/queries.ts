@@ -23,6 +23,7 @@ import {
   readFlag,
   readLimit,
   searchesOf,
+  searchLimit,
   shardKeyIn,
   thresholdOf,
   unsignedField,
@@ -169,8 +170,7 @@ function searchFrom(object: JsonObject, vectors: TakenVectors, path: string): Qu
 
 /** What a search of old asks for, in groups or not. path: how messages name the object. */
 export function searchNode(object: JsonObject, vectors: TakenVectors, path: string): QueryNode {
-  const limit = readLimit(object, path);
-  if (limit === undefined) throw missingField('limit');
+  const limit = searchLimit(object, path);
   const { using, value } = namedVector(object.vector, vectors, `${path}.vector`);
   return {
     prefetch: [],

@@ -12,10 +12,9 @@ import { type TakenVectors, vectorInput } from './query-input.js';
 import {
   filterOf,
   isGiven,
-  missingField,
   objectOf,
-  readLimit,
   searchesOf,
+  searchLimit,
   shardKeyIn,
   thresholdOf,
   unsignedField,
@@ -78,8 +77,7 @@ function discovery(object: JsonObject, vectors: TakenVectors, path: string): Sco
 }
 
 function nodeOf(object: JsonObject, query: Scoring, path: string): QueryNode {
-  const limit = readLimit(object, path);
-  if (limit === undefined) throw missingField('limit');
+  const limit = searchLimit(object, path);
   return {
     prefetch: [],
     query,

@@ -44,6 +44,16 @@ export function readLimit(object: JsonObject, path: string): number | undefined 
   return positive(object, 'limit', path);
 }
 
+/** The limit of a search of old, which must be there; `top` is another spelling where no groups are made. */
+export function searchLimit(object: JsonObject, path: string): number {
+  const { group_by, limit, top } = object;
+  if (top !== undefined && limit !== undefined && group_by === undefined)
+    throw new TroupeError('malformedBody', 'duplicate field `limit`: `top` is another spelling of it');
+  const found = top !== undefined && group_by === undefined ? positive(object, 'top', path) : readLimit(object, path);
+  if (found === undefined) throw missingField('limit');
+  return found;
+}
+
 /** An unsigned 64-bit integer that is not 0. */
 export function positive(object: JsonObject, key: string, path: string): number | undefined {
   const value = unsignedField(object, key, path);
