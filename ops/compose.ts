@@ -7,6 +7,7 @@ import type { NodeApi } from '../actors/requests/node-api.js';
 import { startNode } from '../actors/start/start-node.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
+import { UnknownFieldCounts } from '../http/context/unknown-fields.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { MemoryWatch } from '../storage/memory/watch.js';
@@ -73,6 +74,8 @@ export async function compose(
   if (doorsInReaders) node.watchOwnReads((reads) => pool.changeOwnReads(reads));
   const ready = watchReadiness(node, log, identity.startedMs);
   const membership = watchMembership(node.cluster);
+  const httpLog = logOf('http');
+  const monotonicMs = (): number => performance.now();
   const services: DoorServices = {
     node,
     identity: identityOf(node, identity),
@@ -82,11 +85,12 @@ export async function compose(
     hardwareReporting: service.hardware_reporting,
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
-    log: logOf('http'),
+    unknownFields: new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs }),
+    log: httpLog,
     memory,
     notReady: () => (ready.done ? membership() : 'collections are being opened'),
     nowMs: Date.now,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
   };
   return { services, node, pool };
 }

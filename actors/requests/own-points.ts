@@ -5,6 +5,7 @@ import { type ErrorFacts, errorFacts, errorFromFacts, reasonOf, TroupeError } fr
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ShardWrite, TimedWrite } from '../../protocols/model/shard-log.js';
+import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import type { UndecodedUpdate, Written } from '../../protocols/model/update.js';
 import { updateAnswer } from '../../storage/pool/pool.js';
 import type { EncodedPart, RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
@@ -76,12 +77,18 @@ export class LocalShards implements ShardWriter {
   /** Writes a request to the only shard, whose replica decodes it. Returns the answer's bytes. Errors: as `writeSharded`. */
   async writeWhole(shardId: ShardId, wait: boolean): Promise<Uint8Array> {
     const { operation, request } = this.asked;
-    const { body, message, path } = request;
+    const { body, message, path, unknownFields } = request;
     this.check(shardId);
-    const undecoded: UndecodedUpdate = { operation, path, ...(message === undefined ? {} : { message }) };
+    const undecoded: UndecodedUpdate = {
+      operation,
+      path,
+      ...(message === undefined ? {} : { message }),
+      ...(unknownFields === undefined ? {} : { unknownFields }),
+    };
     const { numbers, status } = await this.#write(shardId, body === null ? [] : [body], wait ? 'shown' : 'logged', { undecoded });
     const { shape } = undecoded;
     if (shape === undefined) throw new Error('a write is answered that was not decoded');
+    addUnknown(unknownFields, shape.unknownFields);
     if (shape.failure !== null) throw errorFromFacts(shape.failure);
     return updateAnswer(request, shape, numbers, status);
   }

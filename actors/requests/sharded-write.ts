@@ -8,6 +8,7 @@ import type { KeyedShard, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { ShardWrite } from '../../protocols/model/shard-log.js';
+import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import type { Written } from '../../protocols/model/update.js';
 import { updateAnswer } from '../../storage/pool/pool.js';
 import type { EncodedPart, RawRequest, WriteOperation, WriteStage } from '../../storage/threads/messages.js';
@@ -40,7 +41,7 @@ export interface ShardWriter {
  */
 export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: ShardedWrite, writer: ShardWriter): Promise<Uint8Array> {
   const { keyed, operation, params, request, shards, wait } = write;
-  const { failure, listed, parts, stages } = await engine.split({
+  const { failure, listed, parts, stages, unknownFields } = await engine.split({
     operation,
     params,
     request,
@@ -48,6 +49,7 @@ export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: Sha
     wait,
     ...(keyed === undefined ? {} : { keyed }),
   });
+  addUnknown(request.unknownFields, unknownFields);
   // Check all shards before anything is written.
   for (const stage of stages) for (const { shardId } of stage.parts) writer.check(shardId);
   const numbers: number[] = new Array(parts.reduce((sum, count) => sum + count, 0)).fill(0);

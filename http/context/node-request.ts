@@ -13,6 +13,8 @@ export interface NodeRequest<Names extends string = never> {
   readonly path: Readonly<Record<Names, string>>;
   readonly query: QueryParameters;
   readonly body: Uint8Array;
+  /** Gets the value of the body before it is decoded. */
+  readonly see?: (body: JsonValue) => void;
 }
 
 /** Throws errors of the catalogue. */
@@ -27,9 +29,11 @@ const SETTINGS_BYTES_MAX = 1 << 20;
 const AGREEMENT_MS = 10_000;
 
 /** The value of a body that says how things are set. It is read on the thread that serves all requests, so it may not take long. */
-export function settingsOf(body: Uint8Array): JsonValue {
+export function settingsOf({ body, see }: Pick<NodeRequest, 'body' | 'see'>): JsonValue {
   checkSettingsSize(body);
-  return parseJson(body);
+  const value = parseJson(body);
+  see?.(value);
+  return value;
 }
 
 /** Errors: `bodyTooLarge`. */

@@ -22,11 +22,11 @@ export type ServerOrder =
   /** Cut the connections that are left. */
   | { readonly kind: 'cut' };
 
-export class ReaderServers<Settings, Call extends { readonly kind: 'call' }> {
+export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'unknownFields' }> {
   private readonly ports = new Set<MessagePort>();
   private closed: (() => void) | null = null;
 
-  /** answer: answers a call over the port that it came from. */
+  /** answer: answers a call over the port that it came from, or takes what needs no answer. */
   constructor(
     private readonly threads: DoorThreads<Settings>,
     private readonly answer: (port: MessagePort, call: Call) => Promise<void>,
@@ -75,6 +75,7 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' }> {
           onListening(Object.assign(new Error(message.message), { code: message.code }));
           return;
         case 'call':
+        case 'unknownFields':
           void this.answer(port, message);
           return;
         case 'closed':

@@ -7,6 +7,7 @@ import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { Endpoint } from './endpoint.js';
 import type { RequestStats } from './request-stats.js';
+import type { UnknownFieldCounts } from './unknown-fields.js';
 
 /** Who this process is. */
 export interface Identity {
@@ -31,6 +32,8 @@ export interface DoorServices {
   readonly stats: RequestStats<Endpoint>;
   /** By method. */
   readonly grpcStats: RequestStats<GrpcMethodName>;
+  /** Fields of requests that the API does not have. */
+  readonly unknownFields: UnknownFieldCounts;
   readonly log: Log;
   readonly memory: Pick<MemoryWatch, 'ledger' | 'report'>;
   /** What this node waits for before it should get requests; null: it is ready. */

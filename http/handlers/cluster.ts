@@ -84,15 +84,15 @@ export async function listShardKeys({ node }: DoorServices, { path, query }: OnC
 }
 
 export async function handleShardKeyCreation(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
-  return setUp(services, request, decodeCreateShardKey(settingsOf(request.body)));
+  return setUp(services, request, decodeCreateShardKey(settingsOf(request)));
 }
 
 export async function deleteShardKey(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
-  return setUp(services, request, decodeDeleteShardKey(settingsOf(request.body)));
+  return setUp(services, request, decodeDeleteShardKey(settingsOf(request)));
 }
 
 export async function updateCollectionCluster(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
-  return setUp(services, request, decodeCollectionClusterUpdate(settingsOf(request.body)));
+  return setUp(services, request, decodeCollectionClusterUpdate(settingsOf(request)));
 }
 
 async function setUp({ node }: DoorServices, { path, query }: OnCollection, operation: CollectionClusterUpdate): Promise<HttpAnswer> {

@@ -40,12 +40,13 @@ export async function exists({ node }: DoorServices, { path, query }: OnCollecti
   return result({ exists: node.exists(path.collection_name) });
 }
 
-export async function create(services: DoorServices, { path, query, body }: OnCollection): Promise<HttpAnswer> {
+export async function create(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
+  const { path, query } = request;
   const name = path.collection_name;
   const timeoutMs = timeoutMsOf(query);
   checkNewCollectionName(name);
   const { node, maxCollections } = services;
-  const config = decodeCreateCollection(settingsOf(body), services.defaults, peerCount(node));
+  const config = decodeCreateCollection(settingsOf(request), services.defaults, peerCount(node));
   if (maxCollections !== null && !node.exists(name) && node.listCollections().length >= maxCollections) {
     throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
   }
@@ -54,11 +55,12 @@ export async function create(services: DoorServices, { path, query, body }: OnCo
   return result(true);
 }
 
-export async function update(services: DoorServices, { path, query, body }: OnCollection): Promise<HttpAnswer> {
+export async function update(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
+  const { path, query } = request;
   const { node } = services;
   const name = path.collection_name;
   const timeoutMs = timeoutMsOf(query);
-  const change = decodeUpdateCollection(settingsOf(body));
+  const change = decodeUpdateCollection(settingsOf(request));
   await node.updateCollection(name, (config) => applyCollectionChange(config, change), timeoutMs);
   // Somebody else may have deleted it since.
   if (node.exists(name)) warnOfHints(services, name, node.info(name).config);
@@ -70,8 +72,9 @@ export async function remove({ node }: DoorServices, { path, query }: OnCollecti
   return result(await node.deleteCollection(path.collection_name, timeoutMs));
 }
 
-export async function createVectorName(services: DoorServices, { path, query, body }: OnVector): Promise<HttpAnswer> {
-  const vector = decodeNewVector(path.vector_name, settingsOf(body));
+export async function createVectorName(services: DoorServices, request: OnVector): Promise<HttpAnswer> {
+  const { path, query } = request;
+  const vector = decodeNewVector(path.vector_name, settingsOf(request));
   return changeVectors(services, path.collection_name, query, (config) => addVector(config, vector));
 }
 
@@ -89,9 +92,9 @@ export async function allAliases({ node }: DoorServices, { query }: NodeRequest)
   return result({ aliases: node.aliases(null) });
 }
 
-export async function handleAliasChanges({ node }: DoorServices, { query, body }: NodeRequest): Promise<HttpAnswer> {
-  const timeoutMs = timeoutMsOf(query);
-  return result(await node.changeAliases(decodeAliasActions(settingsOf(body)), timeoutMs));
+export async function handleAliasChanges({ node }: DoorServices, request: NodeRequest): Promise<HttpAnswer> {
+  const timeoutMs = timeoutMsOf(request.query);
+  return result(await node.changeAliases(decodeAliasActions(settingsOf(request)), timeoutMs));
 }
 
 /** The optimizations report with the parts that `with` names. */

@@ -1,6 +1,7 @@
 /** Requests for the points of one collection, as the engine takes them from each door. */
 
 import type { ReadConsistency } from '../../protocols/model/cluster.js';
+import type { UnknownFields } from '../../protocols/model/unknown-fields.js';
 import { noUsage } from '../../protocols/model/usage.js';
 import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import type { DoorServices } from '../context/services.js';
@@ -20,6 +21,8 @@ export interface PointsCall {
   readonly deadlineMs?: number;
   /** For a read that quick ones should not wait for, as far as that is known. */
   readonly heavy?: HeavyRead | undefined;
+  /** As in `RawRequest`. */
+  readonly unknownFields?: UnknownFields | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -29,7 +32,7 @@ export function pointsRequest(
   { hardwareReporting, nowMs }: Pick<DoorServices, 'hardwareReporting' | 'nowMs'>,
   call: PointsCall,
 ): RawRequest {
-  const { body, consistency, deadlineMs = Number.POSITIVE_INFINITY, heavy, message, path, query, timeoutSeconds } = call;
+  const { body, consistency, deadlineMs = Number.POSITIVE_INFINITY, heavy, message, path, query, timeoutSeconds, unknownFields } = call;
   const ownMs = nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
   return {
     path,
@@ -39,6 +42,7 @@ export function pointsRequest(
     ...(message === undefined ? {} : { message }),
     ...(consistency === undefined ? {} : { consistency }),
     ...(heavy === undefined ? {} : { heavy }),
+    ...(unknownFields === undefined ? {} : { unknownFields }),
     ...(hardwareReporting ? { usage: noUsage() } : {}),
   };
 }

@@ -39,11 +39,12 @@ export function docs(): HttpAnswer {
   return { kind: 'page', html: DOCS_PAGE, policy: DOCS_POLICY };
 }
 
-/** Nothing reports issues yet: they are about missing indexes under strict mode. */
-export function issues(): HttpAnswer {
-  return result({ issues: [] });
+/** What clients of this node should do otherwise. */
+export function issues({ unknownFields }: DoorServices): HttpAnswer {
+  return result({ issues: unknownFields.issues() });
 }
 
-export function clearIssues(): HttpAnswer {
+export function clearIssues({ unknownFields }: DoorServices): HttpAnswer {
+  unknownFields.clear();
   return result(true);
 }

@@ -105,6 +105,8 @@ export const SETTINGS = {
     enforce_internal_auth: flagLeaf(false),
     hardware_reporting: flagLeaf(false),
     metrics_prefix: textLeaf(''),
+    // Troupe's own.
+    unknown_fields: word(['ignore', 'refuse'], 'ignore'),
     enable_snapshot_url_recovery: flagLeaf(true),
     enable_static_content: flagLeaf(true),
     static_content_dir: orNull(textLeaf('')),

@@ -6,6 +6,7 @@ import type { FieldSchema } from './collection.js';
 import type { Filter } from './filter.js';
 import type { Payload } from './payload.js';
 import type { PointId } from './point-id.js';
+import type { UnknownField, UnknownFields } from './unknown-fields.js';
 
 /** Points an operation works on. */
 export type PointsSelector =
@@ -97,6 +98,8 @@ export interface UndecodedUpdate {
   /** As in `RawRequest`. */
   readonly path: Readonly<Record<string, string>>;
   readonly message?: string;
+  /** As in `RawRequest`. */
+  readonly unknownFields?: UnknownFields;
   /** What the request asks for, written here when the replica has decoded it. */
   shape?: UpdateShape;
 }
@@ -109,6 +112,8 @@ export interface UpdateShape {
   readonly listed: boolean;
   /** Why the request fails once its operations are applied: one behind them does not fit the collection. */
   readonly failure: ErrorFacts | null;
+  /** Fields of its body that the API does not have; absent if there are none. */
+  readonly unknownFields?: readonly UnknownField[];
 }
 
 /** What became of a write. */

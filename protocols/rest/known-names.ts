@@ -16,6 +16,7 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
   greaterthan: 'gt',
   greaterthanorequal: 'gte',
   in: 'any',
+  k: 'limit',
   less: 'lt',
   lessthan: 'lt',
   lessthanorequal: 'lte',
@@ -25,6 +26,8 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
   nin: 'except',
   notin: 'except',
   to: 'lte',
+  top: 'limit',
+  topk: 'limit',
   until: 'lt',
 };
 

@@ -5,6 +5,7 @@
  */
 
 import { parseJson } from '../json.js';
+import type { JsonValue } from '../model/payload.js';
 import type { WriteOperation } from '../model/update.js';
 import { scanPoints } from './point-scan.js';
 import type { Embed, VectorNames } from './point-vectors.js';
@@ -12,34 +13,42 @@ import { type DecodedUpdate, decodeUpdateValue } from './updates.js';
 
 const KINDS_WITH_VECTORS: ReadonlySet<WriteOperation> = new Set<WriteOperation>(['upsertPoints', 'updateVectors', 'batchUpdate']);
 
-/** The operations of a write request. path: parameters of the route; embed: as `decodeUpdate` takes it. Errors: those of `parseJson` and `decodeUpdate`. */
+/** The operations of a write request. path: parameters of the route; embed: as `decodeUpdate` takes it; see: gets the body before it is decoded. Errors: those of `parseJson`, `see` and `decodeUpdate`. */
 export function decodeUpdateBody(
   kind: WriteOperation,
   body: Uint8Array,
   path: Readonly<Record<string, string>>,
   vectors: VectorNames,
   embed?: Embed,
+  see?: (body: JsonValue) => void,
 ): DecodedUpdate {
   if (kind === 'deleteFieldIndex') return decodeUpdateValue(kind, undefined, path, vectors);
-  const scanned = KINDS_WITH_VECTORS.has(kind) ? decodeScanned(kind, body, path, vectors, embed) : null;
-  return scanned ?? decodeUpdateValue(kind, parseJson(body), path, vectors, null, embed);
+  const scanned = KINDS_WITH_VECTORS.has(kind) ? decodeScanned(kind, body, path, vectors, embed, see) : null;
+  return scanned ?? decodeUpdateValue(kind, seen(parseJson(body), see), path, vectors, null, embed);
 }
 
 /** Null: parse the whole body. */
 function decodeScanned(
   kind: WriteOperation,
-  body: Uint8Array,
+  bytes: Uint8Array,
   path: Readonly<Record<string, string>>,
   vectors: VectorNames,
   embed: Embed | undefined,
+  see: ((body: JsonValue) => void) | undefined,
 ): DecodedUpdate | null {
-  const scanned = scanPoints(body, kind === 'batchUpdate');
+  const scanned = scanPoints(bytes, kind === 'batchUpdate');
   if (scanned === null) return null;
   try {
-    const update = decodeUpdateValue(kind, parseJson(scanned.text, scanned.characters), path, vectors, scanned.vectors, embed);
+    const body = seen(parseJson(scanned.text, scanned.characters), see);
+    const update = decodeUpdateValue(kind, body, path, vectors, scanned.vectors, embed);
     return update.failure === null ? update : null;
   } catch {
     // The whole body fails as well, with the error that its sender is to see.
     return null;
   }
+}
+
+function seen(body: JsonValue, see: ((body: JsonValue) => void) | undefined): JsonValue {
+  see?.(body);
+  return body;
 }

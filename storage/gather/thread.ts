@@ -5,6 +5,7 @@
 
 import { parentPort } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { timeLimitReached } from '../threads/deadline.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
 import { gatherContext } from './context.js';
@@ -88,7 +89,7 @@ class Gatherer {
     this.sessions.set(id, session);
     try {
       const body = await session.run();
-      this.post({ kind: 'answer', id, body }, [body.buffer as ArrayBuffer]);
+      this.post({ kind: 'answer', id, body, ...foundUnknown(message.request.unknownFields) }, [body.buffer as ArrayBuffer]);
     } catch (error) {
       // A bug: the caller gets its message, standard error the place.
       if (!(error instanceof TroupeError))

@@ -4,6 +4,7 @@
  */
 
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import type { GatherAccess } from '../gather/access.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { ReadRequest } from '../requests/read-request.js';
@@ -192,8 +193,15 @@ export class GatherPool {
   private post(id: number, read: Gathering): void {
     const { operation, access } = read;
     read.attempts++;
-    const { path, query, body, message, deadlineMs } = read.request;
-    const request: RawRequest = { path, query, body: body === null ? null : ownBytes(body), deadlineMs, ...(message && { message }) };
+    const { path, query, body, message, deadlineMs, unknownFields } = read.request;
+    const request: RawRequest = {
+      path,
+      query,
+      body: body === null ? null : ownBytes(body),
+      deadlineMs,
+      ...(message && { message }),
+      ...(unknownFields && { unknownFields }),
+    };
     this.slots.post(0, { kind: 'gather', id, operation, request, place: access.place });
   }
 
@@ -220,7 +228,7 @@ export class GatherPool {
         return;
       case 'answer':
         this.processed++;
-        this.take(message.id)?.resolve(message.body);
+        this.answered(message);
         return;
       case 'error':
         this.processed++;
@@ -231,6 +239,12 @@ export class GatherPool {
       default:
         message satisfies never;
     }
+  }
+
+  private answered({ body, id, unknownFields }: Extract<FromGather, { kind: 'answer' }>): void {
+    const read = this.take(id);
+    addUnknown(read?.request.unknownFields, unknownFields);
+    read?.resolve(body);
   }
 
   private scatter(asked: Extract<Call, { kind: 'scatter' }>): void {

@@ -8,6 +8,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
+import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
@@ -502,6 +503,7 @@ export class ReaderPool {
         if (read === undefined) return;
         const { work } = read;
         if (message.usage !== null && work.request.usage !== undefined) addUsage(work.request.usage, message.usage);
+        addUnknown(work.request.unknownFields, message.unknownFields);
         if (work.kind === 'read') work.resolve(message.body);
         else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
         return;

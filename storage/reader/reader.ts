@@ -8,6 +8,7 @@
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
+import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
@@ -263,7 +264,10 @@ export class Reader {
       const usage = read.request.usage === undefined ? null : noUsage();
       const answer = this.answerOrLeave(read, usage);
       if (answer === null) this.wait(read);
-      else this.post({ kind: 'answer', id: read.id, ...answer, usage }, [answer.body.buffer as ArrayBuffer]);
+      else
+        this.post({ kind: 'answer', id: read.id, ...answer, usage, ...foundUnknown(read.request.unknownFields) }, [
+          answer.body.buffer as ArrayBuffer,
+        ]);
     } catch (error) {
       if (error instanceof TooHeavy) this.post({ kind: 'tooHeavy', id: read.id });
       else this.fail(read.id, error);

@@ -11,18 +11,26 @@ import { decodeUpdate, type LoggedOperation } from '../../protocols/update-codec
 import type { RawRequest } from '../threads/messages.js';
 import { embedStored } from './embed.js';
 import { normalizeUpdates } from './normalize-updates.js';
+import { findUnknownIn } from './unknown-fields.js';
 
 const NO_BODY = new Uint8Array(0);
 
-/** The operations of a request, as they are stored. Errors: those of decoding. */
+/** The operations of a request, as they are stored. Unknown fields of the body are added to the request's. Errors: those of decoding. */
 export function decodeWriteRequest(
   kind: WriteOperation,
-  { body, message, path }: Pick<RawRequest, 'body' | 'message' | 'path'>,
+  { body, message, path, unknownFields }: Pick<RawRequest, 'body' | 'message' | 'path' | 'unknownFields'>,
   params: CollectionParams,
 ): DecodedUpdate {
   const update =
     message === undefined
-      ? decodeUpdateBody(kind, body ?? NO_BODY, path, params, embedStored)
+      ? decodeUpdateBody(
+          kind,
+          body ?? NO_BODY,
+          path,
+          params,
+          embedStored,
+          unknownFields && ((value) => findUnknownIn(kind, value, unknownFields)),
+        )
       : decodeUpdateMessage(kind, body ?? NO_BODY, message, path, params, embedStored);
   normalizeUpdates(update.operations, params.vectors);
   return update;

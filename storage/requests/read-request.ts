@@ -11,6 +11,7 @@ import type {
   RetrieveQuery,
   ScrollQuery,
 } from '../../protocols/model/query.js';
+import type { UnknownFields } from '../../protocols/model/unknown-fields.js';
 import { decodeFacet } from '../../protocols/rest/facet.js';
 import { decodeQueryGroups, decodeRecommendGroups, decodeSearchGroups } from '../../protocols/rest/groups.js';
 import { decodeMatrix } from '../../protocols/rest/matrix.js';
@@ -27,6 +28,7 @@ import {
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
 import { plainBody, scannedBody } from '../../protocols/rest/request-value.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
+import { findUnknownIn } from './unknown-fields.js';
 
 export type ReadRequest =
   /** answer: which result the hits become; one query for the first two. */
@@ -44,10 +46,18 @@ export type ReadRequest =
   | { readonly kind: 'facet'; readonly query: FacetQuery }
   | { readonly kind: 'matrix'; readonly query: MatrixQuery; readonly answer: 'pairs' | 'offsets' };
 
-/** Errors: those of the decoders; `malformedBody` for a gRPC message that is none. */
-export function decodeRead(operation: ReadOperation, { body: bytes, message, path }: RawRequest): ReadRequest {
-  const body = message === undefined ? bytes : decodeMessage(schema().message(message), bytes ?? NO_BODY);
+/** Unknown fields of the body are added to the request's. Errors: those of the decoders; `malformedBody` for a gRPC message that is none. */
+export function decodeRead(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {
+  const body =
+    message === undefined ? checkedBody(operation, bytes, unknownFields) : decodeMessage(schema().message(message), bytes ?? NO_BODY);
   return DECODERS[operation](body, path);
+}
+
+function checkedBody(operation: ReadOperation, bytes: Uint8Array | null, unknownFields: UnknownFields | undefined): Body {
+  if (bytes === null || unknownFields === undefined) return bytes;
+  const body = WITHOUT_VECTORS.has(operation) ? plainBody(bytes) : scannedBody(bytes);
+  findUnknownIn(operation, body.value, unknownFields);
+  return body;
 }
 
 type Decoder = (body: Body, path: RawRequest['path']) => ReadRequest;
@@ -74,5 +84,14 @@ const DECODERS: Readonly<Record<ReadOperation, Decoder>> = {
   matrixPairs: (body) => ({ kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'pairs' }),
   matrixOffsets: (body) => ({ kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'offsets' }),
 };
+
+const WITHOUT_VECTORS: ReadonlySet<ReadOperation> = new Set<ReadOperation>([
+  'retrieve',
+  'scroll',
+  'count',
+  'facet',
+  'matrixPairs',
+  'matrixOffsets',
+]);
 
 const NO_BODY = new Uint8Array(0);

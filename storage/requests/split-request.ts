@@ -1,6 +1,7 @@
 /** A write request as its shards get it: decoded once, split, and encoded for each. */
 
 import { errorFacts } from '../../protocols/errors.js';
+import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { encodeUpdate } from '../../protocols/update-codec.js';
 import { ringsOf } from '../sharding/keys.js';
 import { type ShardPart, stagesOf } from '../sharding/stages.js';
@@ -19,6 +20,7 @@ export function splitRequest({ keyed, operation, params, request, shards, wait }
     parts,
     listed,
     failure: failure === null ? null : errorFacts(failure),
+    ...foundUnknown(request.unknownFields),
   };
 }
 

@@ -10,6 +10,7 @@ import type { KeyedShard, PeerId, ReadConsistency, ShardId } from '../../protoco
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { UnknownField, UnknownFields } from '../../protocols/model/unknown-fields.js';
 import type { UpdateShape, WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherPlace } from '../gather/access.js';
@@ -76,6 +77,8 @@ export interface RawRequest {
   readonly deadlineMs: number;
   /** Where present, the work is measured; its cost is here when the request is answered. */
   readonly usage?: HardwareUsage;
+  /** Where present, fields of the body that the API does not have are here when the request is answered. */
+  readonly unknownFields?: UnknownFields;
   /** Set for a read that quick ones should not wait for. */
   readonly heavy?: HeavyRead;
   /** Consistency of a read in a cluster; absent if one replica of each shard is enough. */
@@ -250,6 +253,8 @@ export type FromReader =
       readonly id: number;
       readonly body: Uint8Array;
       readonly usage: HardwareUsage | null;
+      /** Of the request; absent if there are none. */
+      readonly unknownFields?: readonly UnknownField[];
       /** For a portion: see `PortionResult`. */
       readonly positions?: readonly number[];
     }

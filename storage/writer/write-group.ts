@@ -4,6 +4,7 @@ import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { LogTag, TimedWrite } from '../../protocols/model/shard-log.js';
+import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import type { UpdateShape } from '../../protocols/model/update.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
@@ -174,7 +175,7 @@ function decodeWrite({ operations, undecoded }: TimedWrite, params: CollectionPa
   });
   return {
     operations: asked.map((operation, at) => ({ operation, chained: at > 0 })),
-    shape: { parts, listed, failure: failure === null ? null : errorFacts(failure) },
+    shape: { parts, listed, failure: failure === null ? null : errorFacts(failure), ...foundUnknown(request.unknownFields) },
   };
 }
 

@@ -5,16 +5,19 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import { stringifyJson } from '../../../protocols/json.js';
+import type { UnknownFields } from '../../../protocols/model/unknown-fields.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
 import { type HttpAnswer, valueEnvelope } from '../../context/answer.js';
 import type { DoorServices } from '../../context/services.js';
+import { noUnknownFields, seeUnknown, unknownHeaders } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
 import type { NodeRoute, ReadRoute, Route, WriteRoute } from '../../routes.js';
 import { checkedRead, checkedWrite, checkNodePath, hasBody, notYet } from './check-head.js';
 import { errorReply, jsonReply, type RestReply, resultReply } from './reply.js';
 
 type Query = RawRequest['query'];
+type Named = Pick<ReadRoute | WriteRoute | NodeRoute, 'name'>;
 
 export interface RestCall {
   readonly route: Route;
@@ -77,8 +80,11 @@ function carryOut(services: DoorServices, call: RestCall, started: number): Prom
 async function read(services: DoorServices, route: ReadRoute, call: RestCall, started: number): Promise<RestReply> {
   const { heavy, path, query } = call;
   const parameters = checkedRead(route.engine, path, query);
-  const raw = pointsRequest(services, { path, query: query as Query, body: await bodyOf(call), ...parameters, heavy });
+  const body = await bodyOf(call);
+  const unknownFields = noUnknownFields(services.unknownFields.refuse);
+  const raw = pointsRequest(services, { path, query: query as Query, body, ...parameters, heavy, unknownFields });
   const result = await services.node.read(path.collection_name as string, route.engine, raw);
+  noteUnknown(services, route, unknownFields);
   return resultReply(result, services.monotonicMs() - started, raw);
 }
 
@@ -86,8 +92,10 @@ async function write(services: DoorServices, route: WriteRoute, call: RestCall, 
   const { path, query } = call;
   const { wait, timeoutSeconds } = checkedWrite(path, query);
   const body = await bodyOf(call);
-  const raw = pointsRequest(services, { path, query: query as Query, body, consistency: undefined, timeoutSeconds });
+  const unknownFields = noUnknownFields(services.unknownFields.refuse);
+  const raw = pointsRequest(services, { path, query: query as Query, body, consistency: undefined, timeoutSeconds, unknownFields });
   const result = await services.node.write(path.collection_name as string, route.engine, wait, raw);
+  noteUnknown(services, route, unknownFields);
   return resultReply(result, services.monotonicMs() - started, raw);
 }
 
@@ -95,13 +103,21 @@ async function node(services: DoorServices, route: NodeRoute, call: RestCall, st
   const { path, query } = call;
   checkNodePath(path);
   const body = hasBody(route) ? await call.body() : EMPTY;
-  return nodeAnswer(await route.run(services, { path, query, body }), services.monotonicMs() - started);
+  const unknownFields = noUnknownFields(services.unknownFields.refuse);
+  const see = seeUnknown(route.name, unknownFields);
+  const answer = await route.run(services, { path, query, body, ...(see && { see }) });
+  noteUnknown(services, route, unknownFields);
+  return nodeAnswer(answer, services.monotonicMs() - started, unknownFields);
 }
 
-function nodeAnswer(answer: HttpAnswer, milliseconds: number): RestReply {
+function noteUnknown({ unknownFields }: DoorServices, { name }: Named, { found }: UnknownFields): void {
+  for (const field of found) unknownFields.note({ operation: name, field, requests: 1 });
+}
+
+function nodeAnswer(answer: HttpAnswer, milliseconds: number, unknownFields: UnknownFields): RestReply {
   switch (answer.kind) {
     case 'result':
-      return jsonReply(200, valueEnvelope(answer.value, milliseconds));
+      return jsonReply(200, valueEnvelope(answer.value, milliseconds), unknownHeaders(unknownFields));
     case 'json':
       return jsonReply(200, Buffer.from(stringifyJson(answer.value)));
     case 'page': {

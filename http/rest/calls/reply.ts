@@ -5,6 +5,7 @@ import type { RawRequest } from '../../../storage/threads/messages.js';
 import { clientFacts, envelope, errorBody, errorHeaders } from '../../context/answer.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import { usageMember } from '../../context/hardware.js';
+import { unknownHeaders } from '../../context/unknown-fields.js';
 
 export interface RestReply {
   readonly status: number;
@@ -21,13 +22,14 @@ const JSON_TYPE = 'application/json';
 const NO_HEADERS: readonly string[] = [];
 const REFUSED_BODIES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bodyTooLarge', 'busy', 'outOfMemory']);
 
-export function jsonReply(status: number, body: Buffer): RestReply {
-  return { status, type: JSON_TYPE, headers: NO_HEADERS, body, isBodyRefused: false };
+/** headers: names and values in turn. */
+export function jsonReply(status: number, body: Buffer, headers: readonly string[] = NO_HEADERS): RestReply {
+  return { status, type: JSON_TYPE, headers, body, isBodyRefused: false };
 }
 
-/** What the engine has answered to a request, with what it cost where that is measured. */
-export function resultReply(result: Uint8Array, milliseconds: number, { usage }: RawRequest): RestReply {
-  return jsonReply(200, envelope(result, milliseconds, usage === undefined ? '' : usageMember(usage)));
+/** What the engine has answered to a request, with what it cost where that is measured, and the fields that were ignored. */
+export function resultReply(result: Uint8Array, milliseconds: number, { unknownFields, usage }: RawRequest): RestReply {
+  return jsonReply(200, envelope(result, milliseconds, usage === undefined ? '' : usageMember(usage)), unknownHeaders(unknownFields));
 }
 
 export function errorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>, milliseconds: number): RestReply {

@@ -8,11 +8,13 @@
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
+import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import { noRoomFor } from '../../context/answer.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
+import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
 import { checkedRead, hasBody } from '../calls/check-head.js';
 import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
@@ -32,6 +34,8 @@ const SERVICES = { hardwareReporting: false, nowMs: Date.now };
 
 /** How long a fixed answer of the main thread is given again without asking it: so soon a client learns that the main thread is stuck. */
 const FIXED_ANSWER_MS = 500;
+/** Unknown fields are told together, so that a client that always sends some costs the main thread nothing. */
+const TELL_UNKNOWN_MS = 500;
 
 export class ReaderDoor {
   readonly #front: FastFront;
@@ -43,6 +47,7 @@ export class ReaderDoor {
   readonly #fixed = new Map<number, { readonly reply: RestReply; readonly askedMs: number }>();
   /** Connections that the main thread's server has taken over. */
   readonly #piped = new Set<Socket>();
+  readonly #unknown = new UnknownFieldBatch();
   #nextId = 1;
 
   constructor(
@@ -131,16 +136,25 @@ export class ReaderDoor {
     try {
       if (row.kind !== 'read') return null;
       const parameters = checkedRead(row.engine, path, query);
-      const call = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, ...parameters };
+      const unknownFields = noUnknownFields(this.settings.refuseUnknown);
+      const call = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, ...parameters, unknownFields };
       const raw = pointsRequest(SERVICES, call);
       const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
-      const reply = (answer: AloneAnswer): ReadReply =>
-        answer === null || answer === 'heavy' ? answer : resultReply(answer, performance.now() - startedMs, raw);
+      const reply = (answer: AloneAnswer): ReadReply => {
+        if (answer === null || answer === 'heavy') return answer;
+        if (unknownFields.found.length > 0) this.#noteUnknown(row, unknownFields.found);
+        return resultReply(answer, performance.now() - startedMs, raw);
+      };
       return result instanceof Promise ? result.then(reply) : reply(result);
     } catch (error) {
       // A bug: the main thread meets it again, and logs it.
       return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;
     }
+  }
+
+  #noteUnknown({ name }: DoorRow, found: readonly UnknownField[]): void {
+    if (!this.#unknown.note(name, found)) return;
+    setTimeout(() => this.#post({ kind: 'unknownFields', counts: this.#unknown.take() }), TELL_UNKNOWN_MS).unref();
   }
 
   #fixedReply(at: number, nowMs: number): RestReply | null {

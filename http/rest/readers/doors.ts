@@ -10,7 +10,7 @@ import { ROUTES, type Route } from '../../routes.js';
 import { answerCall } from '../calls/answer-call.js';
 import { parseQueryString } from '../calls/query-string.js';
 import type { RestReply } from '../calls/reply.js';
-import type { DoorCall, DoorRow, ReaderDoorSettings, ToDoor } from './messages.js';
+import type { DoorCall, DoorRow, DoorUnknownFields, ReaderDoorSettings, ToDoor } from './messages.js';
 
 export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes'>;
 
@@ -34,7 +34,7 @@ export async function makeHandOnSocket(): Promise<HandOnSocket> {
   return { path: join(folder, 'http'), remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall>;
+type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall | DoorUnknownFields>;
 
 /** Resolves when every reader listens. Errors: the system's, if one cannot. */
 export async function openRestInReaders(
@@ -44,7 +44,12 @@ export async function openRestInReaders(
   handOnPath: string,
 ): Promise<RestReaderServers> {
   const rows = ROUTES.map(rowOf);
-  const servers: RestReaderServers = new ReaderServers(threads, async (port, { at, body, heavy, id, path, query, url }) => {
+  const servers: RestReaderServers = new ReaderServers(threads, async (port, message) => {
+    if (message.kind === 'unknownFields') {
+      for (const count of message.counts) services.unknownFields.note(count);
+      return;
+    }
+    const { at, body, heavy, id, path, query, url } = message;
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as Route,
       at,
@@ -55,10 +60,11 @@ export async function openRestInReaders(
       isGone: () => heavy?.gone[0] === 1,
       heavy,
     });
-    const [message, transfer] = packed(id, reply);
-    port.postMessage(message, transfer);
+    const [packedReply, transfer] = packed(id, reply);
+    port.postMessage(packedReply, transfer);
   });
-  await servers.open(() => ({ ...address, rows, handOnPath, counts: services.stats.share().buffer }));
+  const refuseUnknown = services.unknownFields.refuse;
+  await servers.open(() => ({ ...address, rows, refuseUnknown, handOnPath, counts: services.stats.share().buffer }));
   return servers;
 }
 
@@ -72,12 +78,12 @@ function packed(id: number, reply: RestReply | null): [ToDoor, ArrayBuffer[]] {
 
 function rowOf(route: Route): DoorRow {
   const { access, method, name, path } = route;
-  const row = { access, method, path, isFixed: FIXED.has(name) };
+  const row = { access, method, name, path, isFixed: FIXED.has(name) };
   switch (route.kind) {
     case 'read':
       return { ...row, kind: 'read', engine: route.engine };
     case 'later':
-      return { ...row, kind: 'later', name };
+      return { ...row, kind: 'later' };
     case 'write':
     case 'node':
       return { ...row, kind: route.kind };

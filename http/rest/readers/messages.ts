@@ -3,12 +3,15 @@
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
+import type { UnknownFieldCount } from '../../context/unknown-fields.js';
 import type { HeadRow } from '../calls/check-head.js';
 import type { RestReply } from '../calls/reply.js';
 
 /** A row of the table of routes, without what carries it out. A reader may answer rows of kind `read` by itself. */
 export type DoorRow = HeadRow &
   Pick<Endpoint, 'access'> & {
+    /** Of the operation. */
+    readonly name: string;
     /** The answer is always the same, as long as the main thread works. */
     readonly isFixed: boolean;
   };
@@ -18,6 +21,8 @@ export interface ReaderDoorSettings {
   /** Shared by all readers. */
   readonly port: number;
   readonly maxBodyBytes: number;
+  /** Unknown fields of bodies are errors. */
+  readonly refuseUnknown: boolean;
   /** In the order of `ROUTES`. */
   readonly rows: readonly DoorRow[];
   /** The socket of the main thread's HTTP server, which takes connections over. */
@@ -43,4 +48,10 @@ export interface DoorCall {
   readonly heavy: HeavyRead | undefined;
 }
 
-export type FromDoor = ServerNews | DoorCall;
+/** Fields of requests that the reader has answered by itself. */
+export interface DoorUnknownFields {
+  readonly kind: 'unknownFields';
+  readonly counts: readonly UnknownFieldCount[];
+}
+
+export type FromDoor = ServerNews | DoorCall | DoorUnknownFields;

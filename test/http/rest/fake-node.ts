@@ -7,6 +7,7 @@ import type { CollectionView } from '../../../actors/requests/report.js';
 import type { DoorThreads } from '../../../http/context/reader-servers.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
 import type { DoorServices } from '../../../http/context/services.js';
+import { UnknownFieldCounts } from '../../../http/context/unknown-fields.js';
 import type { LoneReader } from '../../../http/rest/readers/door.js';
 import { ReaderDoor } from '../../../http/rest/readers/door.js';
 import type { ReaderDoorSettings } from '../../../http/rest/readers/messages.js';
@@ -169,11 +170,15 @@ export interface Harness {
   readonly url: string;
   ready: boolean;
   readonly errors: string[];
+  /** About unknown fields. */
+  readonly warnings: string[];
 }
 
 export interface HarnessOptions extends Partial<RestOptions> {
   readonly maxCollections?: number;
   readonly metricsPrefix?: string;
+  /** `service.unknown_fields: refuse`. */
+  readonly refuseUnknown?: boolean;
   readonly hardwareReporting?: boolean;
   readonly monotonicMs?: () => number;
   readonly nowMs?: () => number;
@@ -195,7 +200,8 @@ export function fakeMemory(budget?: number): DoorServices['memory'] {
 export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
   const node = new FakeNode();
   const errors: string[] = [];
-  const harness = { node, errors, ready: true };
+  const warnings: string[] = [];
+  const harness = { node, errors, warnings, ready: true };
   const quiet = () => {};
   const services: DoorServices = {
     node: node as unknown as NodeApi,
@@ -206,6 +212,12 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     hardwareReporting: options.hardwareReporting ?? false,
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
+    unknownFields: new UnknownFieldCounts({
+      refuse: options.refuseUnknown ?? false,
+      log: { warn: (message, facts) => warnings.push(`${message}: ${String(facts?.fields)}`) },
+      nowMs: options.nowMs ?? Date.now,
+      monotonicMs: options.monotonicMs ?? (() => performance.now()),
+    }),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
     memory: options.memory ?? fakeMemory(),
     notReady: () => (harness.ready ? null : 'its collections are being opened'),

@@ -1,0 +1,91 @@
+/** Fields that the API does not have, on a real node: ignored and told, or refused. */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { RestClient } from '../../ops/rest-client.js';
+import { nodeFor, temporaryFolder, until } from './support.js';
+
+const HEADER = 'troupe-unknown-fields';
+/** Each of them goes another way through the node. */
+const WAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'readers that take connections': {},
+  'the main thread': { SERVICE__SERVICE__HARDWARE_REPORTING: 'true' },
+};
+const VECTOR = [1, 2];
+
+interface Issue {
+  readonly id: string;
+  readonly description: string;
+  readonly solution: string;
+  readonly timestamp: string;
+  readonly count: number;
+}
+
+for (const [way, environment] of Object.entries(WAYS)) {
+  test(`unknown fields are ignored and told by ${way}`, async (t) => {
+    const { client, log } = await startWith(t, environment);
+    const told = async (method: string, path: string, body: unknown): Promise<unknown> => {
+      const { headers, status, text } = await client.call(method, path, body);
+      assert.equal(status, 200, text);
+      return headers[HEADER];
+    };
+    const points = [{ id: 1, vector: VECTOR, paylod: { a: 1 } }];
+    assert.equal(await told('PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' }, shard_numbr: 2 }), 'shard_numbr');
+    assert.equal(await told('PUT', '/collections/many', { vectors: { size: 2, distance: 'Dot' }, shard_number: 2 }), undefined);
+    for (const collection of ['c', 'many']) {
+      const of = `/collections/${collection}/points`;
+      assert.equal(await told('PUT', `${of}?wait=true`, { points, wait: true }), 'points[].paylod, wait');
+      assert.equal(await told('PUT', `${of}?wait=true`, { points: [{ id: 2, vector: VECTOR, payload: { any: 1 } }] }), undefined);
+      assert.equal(
+        await told('POST', `${of}/batch?wait=true`, { operations: [{ delete: { points: [7], wait: 1 } }] }),
+        'operations[].delete.wait',
+      );
+      assert.equal(await told('POST', `${of}/query`, { query: VECTOR, limitt: 1, params: { exakt: true } }), 'limitt, params.exakt');
+      assert.equal(await told('POST', `${of}/query`, { query: VECTOR, limit: 1 }), undefined);
+      assert.equal(await told('POST', `${of}/count`, { 'ä,%\r\n': 1 }), '%C3%A4%2C%25%0D%0A');
+    }
+    assert.match(log(), /fields that are not known.*shard_numbr.*shard_number/);
+    const { issues } = await until(
+      () => client.result<{ issues: Issue[] }>('GET', '/issues'),
+      ({ issues }) => issues.some(({ id }) => id === 'UNKNOWN_FIELD/count_points/ä,%\r\n'),
+    );
+    const limit = issues.find(({ id }) => id === 'UNKNOWN_FIELD/query_points/limitt');
+    assert.equal(limit?.count, 2);
+    assert.match(limit?.description ?? '', /did you mean `limit`/);
+    assert.equal(await client.result('DELETE', '/issues'), true);
+    assert.deepEqual(await client.result('GET', '/issues'), { issues: [] });
+  });
+
+  test(`unknown fields are refused by ${way} where that is set, and nothing is done`, async (t) => {
+    const { client } = await startWith(t, { ...environment, SERVICE__SERVICE__UNKNOWN_FIELDS: 'refuse' });
+    const refused = async (method: string, path: string, body: unknown): Promise<string> => {
+      const { status, text } = await client.call(method, path, body);
+      assert.equal(status, 400, text);
+      return text;
+    };
+    assert.match(
+      await refused('PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' }, shard_numbr: 2 }),
+      /did you mean `shard_number`/,
+    );
+    for (const [collection, shards] of [
+      ['c', 1],
+      ['many', 2],
+    ] as const) {
+      const of = `/collections/${collection}/points`;
+      await client.result('PUT', `/collections/${collection}`, { vectors: { size: 2, distance: 'Dot' }, shard_number: shards });
+      assert.match(
+        await refused('PUT', `${of}?wait=true`, { points: [{ id: 1, vector: VECTOR, paylod: {} }] }),
+        /`points\[\]`: unknown field `paylod`/,
+      );
+      assert.match(await refused('POST', `${of}/query`, { query: VECTOR, limitt: 1 }), /did you mean `limit`/);
+      assert.deepEqual(await client.result('POST', `${of}/count`, { exact: true }), { count: 0 });
+    }
+  });
+}
+
+async function startWith(
+  t: TestContext,
+  environment: Readonly<Record<string, string>>,
+): Promise<{ client: RestClient; log: () => string }> {
+  return nodeFor(t, { folder: await temporaryFolder(t), environment });
+}
