@@ -5,7 +5,7 @@
 
 import type { JsonValue } from '../model/payload.js';
 import { addUnknown, UNKNOWN_FIELDS_MAX, UNKNOWN_NAME_LENGTH_MAX, type UnknownFields } from '../model/unknown-fields.js';
-import { isObject, type JsonObject } from '../rest/fields.js';
+import type { JsonObject } from '../rest/fields.js';
 import { nearestName, unknownName } from '../rest/known-names.js';
 import { OPERATION_SCHEMAS, type OperationName, type OperationSchema } from './operations.js';
 import type { SchemaObject } from './schema.js';
@@ -60,7 +60,7 @@ function bodyOf(operation: OperationName): Part {
 function look(value: JsonValue | undefined, part: Part, path: string, into: UnknownFields, depth: number): void {
   if (part === null || depth === 0 || typeof value !== 'object' || value === null) return;
   const known = knownOf(part);
-  if (!Array.isArray(value)) lookInto(value as JsonObject, known, path, into, depth);
+  if (!Array.isArray(value)) lookInto(value, known, path, into, depth);
   else if (known.items !== null) for (const item of value) look(item, known.items, `${path}[]`, into, depth - 1);
 }
 
