@@ -13,6 +13,7 @@ import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
+import { steadyNowMs } from '../storage/threads/clock.js';
 import { bundledEntry } from '../storage/threads/entries.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
@@ -72,7 +73,7 @@ export async function compose(
     throw error;
   });
   if (doorsInReaders) node.watchOwnReads((reads) => pool.changeOwnReads(reads));
-  const ready = watchReadiness(node, log, identity.startedMs);
+  const ready = watchReadiness(node, log);
   const membership = watchMembership(node.cluster);
   const httpLog = logOf('http');
   const monotonicMs = (): number => performance.now();
@@ -89,7 +90,8 @@ export async function compose(
     log: httpLog,
     memory,
     notReady: () => (ready.done ? membership() : 'collections are being opened'),
-    nowMs: Date.now,
+    nowMs: steadyNowMs,
+    dateMs: Date.now,
     monotonicMs,
   };
   return { services, node, pool };
@@ -129,12 +131,12 @@ function watchMembership(cluster: ClusterApi | null): () => string | null {
 }
 
 /** Whether every collection found at start is open. */
-function watchReadiness(node: NodeApi, log: ModuleLog, startedMs: number): { readonly done: boolean } {
+function watchReadiness(node: NodeApi, log: ModuleLog): { readonly done: boolean } {
   const ready = { done: false };
   node.whenReady().then(
     () => {
       ready.done = true;
-      log.info('every collection is open', { collections: node.listCollections().length, milliseconds: Date.now() - startedMs });
+      log.info('every collection is open', { collections: node.listCollections().length, milliseconds: Math.round(performance.now()) });
     },
     (error: unknown) => log.error('the node does not become ready', { error }),
   );

@@ -62,6 +62,27 @@ const ENTRIES = [
   'test/tables/main.ts',
 ];
 
+/**
+ * The system's date can be set in either direction at any time, so deadlines, pauses and durations go by `steadyNowMs` or
+ * `performance.now()`. Who may ask for the date, and what for.
+ */
+const DATES: Readonly<Record<string, string>> = {
+  'storage/threads/clock.ts': 'the clock that is never set begins at the date',
+  'actors/runtime/system-ports.ts': 'the date as a port of the actors',
+  'ops/compose.ts': 'the date for the servers of the main thread',
+  'ops/main.ts': 'lines of the log, and when the process started',
+  'ops/troupe.ts': 'lines of the log, and when the folder was opened',
+  'http/rest/fast/connection.ts': 'the header `Date`',
+  'http/rest/readers/door.ts': 'when a request was last answered, for telemetry',
+  'http/grpc/reader-door.ts': 'when a call was last answered, for telemetry',
+  'cluster/transport/open.ts':
+    'when a peer was last out of reach, for reports; grpc-js takes a date for a deadline and makes a timer of it at once',
+  'cluster/transport/calls.ts': 'grpc-js takes a date for a deadline and makes a timer of it at once',
+  'ops/cluster/main.ts': 'lines of a log',
+  'ops/python-clients.ts': 'a seed',
+  'ops/run.mjs': 'a seed',
+};
+
 /** Files that only decide: synchronous functions of their arguments. */
 function decides(file: string): boolean {
   if (file.startsWith('test/') || file.startsWith('ops/')) return false;
@@ -239,6 +260,13 @@ test('files that decide use no clock, no randomness, no timers and no IO', () =>
     for (const { what, pattern } of ACTS) if (pattern.test(code)) wrong.push(`${file} uses ${what}`);
   }
   assert.deepEqual(wrong.filter(notExcepted), []);
+});
+
+test('nobody asks for the date but to show it', () => {
+  const askers = files.filter(
+    (file) => !/^(test|ops\/bench)\//.test(file) && /\bDate\.now\b|\bnew Date\(\)/.test(withoutComments(sources.get(file) as string)),
+  );
+  assert.deepEqual(askers.sort(), Object.keys(DATES).sort());
 });
 
 test('every source file is reached from a program, and every test helper from a test', () => {

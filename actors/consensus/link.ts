@@ -36,7 +36,7 @@ export class ConsensusLink {
       peerId: 1 + Math.floor(random.next() * 2 ** 47),
       clusterId: newUuid(random),
       seed: Math.floor(random.next() * 2 ** 32),
-      seconds: Math.floor(clock.nowMs() / 1000),
+      seconds: Math.floor(clock.dateMs() / 1000),
     };
     return { ...this.#drawn, seed: Math.floor(random.next() * 2 ** 32) };
   }

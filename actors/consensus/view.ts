@@ -33,7 +33,7 @@ export class ConsensusView {
     private readonly clock: Clock,
     private readonly assignments: Assignments,
   ) {
-    this.#lastUpdateMs = clock.nowMs();
+    this.#lastUpdateMs = clock.dateMs();
   }
 
   show(state: ConsensusState): void {
@@ -42,7 +42,7 @@ export class ConsensusView {
     // A node becomes a member with the log that is on its disk.
     if (state.kind === 'Member') this.#lastIndexAtStart ??= lastIndex(state.raft.log);
     if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#showMember(state);
-    this.#lastUpdateMs = this.clock.nowMs();
+    this.#lastUpdateMs = this.clock.dateMs();
   }
 
   /** Shows the agreed state. It never shows an older one, even while this node reads its log again or takes over the leader's state. */

@@ -17,12 +17,12 @@ export interface CallCounts {
 export class CallStats {
   readonly #byKind = new Map<DataCall['kind'], Map<CallOutcome, Durations>>();
 
-  record(kind: DataCall['kind'], outcome: CallOutcome, milliseconds: number, nowMs: number): void {
+  record(kind: DataCall['kind'], outcome: CallOutcome, milliseconds: number, dateMs: number): void {
     const byOutcome = this.#byKind.get(kind) ?? new Map<CallOutcome, Durations>();
     this.#byKind.set(kind, byOutcome);
     const durations = byOutcome.get(outcome) ?? new Durations();
     byOutcome.set(outcome, durations);
-    durations.add(milliseconds, nowMs);
+    durations.add(milliseconds, dateMs);
   }
 
   /** The counts; kinds and outcomes in the order of their names. */
@@ -62,10 +62,10 @@ async function counted(
   const beganMs = preciseMs();
   try {
     const answer = await run();
-    stats.record(kind, 'ok', preciseMs() - beganMs, clock.nowMs());
+    stats.record(kind, 'ok', preciseMs() - beganMs, clock.dateMs());
     return answer;
   } catch (error) {
-    stats.record(kind, outcomeOf(error), preciseMs() - beganMs, clock.nowMs());
+    stats.record(kind, outcomeOf(error), preciseMs() - beganMs, clock.dateMs());
     throw error;
   }
 }

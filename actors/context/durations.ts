@@ -9,7 +9,7 @@ export class Durations {
   totalMs = 0;
   minMs = Number.POSITIVE_INFINITY;
   maxMs = 0;
-  /** `Date.now()` of the last one. */
+  /** The date of the last one. */
   lastMs = 0;
   /** Requests per bucket, not cumulated: [BUCKET_SECONDS.length + 1]. */
   readonly buckets = new Uint32Array(BUCKET_SECONDS.length + 1);
@@ -26,12 +26,12 @@ export class Durations {
     });
   }
 
-  add(milliseconds: number, nowMs: number): void {
+  add(milliseconds: number, dateMs: number): void {
     this.count++;
     this.totalMs += milliseconds;
     if (milliseconds < this.minMs) this.minMs = milliseconds;
     if (milliseconds > this.maxMs) this.maxMs = milliseconds;
-    this.lastMs = nowMs;
+    this.lastMs = dateMs;
     const bucket = bucketOf(milliseconds);
     this.buckets[bucket] = (this.buckets[bucket] as number) + 1;
   }

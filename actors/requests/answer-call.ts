@@ -79,7 +79,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         return {
           kind: 'figures',
           figures: call.shards.map((shardId) =>
-            replicaFigures(entry, shardId, services.engine, { nowMs: clock.nowMs(), cpus: services.cpus }),
+            replicaFigures(entry, shardId, services.engine, { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus: services.cpus }),
           ),
         };
       }

@@ -25,6 +25,8 @@ export interface ReplicaFacts {
 
 export interface ReportFacts {
   readonly nowMs: number;
+  /** The date at that moment. */
+  readonly dateMs: number;
   readonly cpus: number;
 }
 
@@ -165,9 +167,9 @@ function replicaOptimizations(config: CollectionConfig, replica: ReplicaFacts, f
     .map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
   const view = (source: SourceSegment) => segmentView(source, shardId);
   return {
-    running: builds.map((build) => runningView(build, facts.nowMs, shardId)),
+    running: builds.map((build) => runningView(build, facts, shardId)),
     queued: queued.map(({ plan, sources }) => ({ optimizer: plan.reason, segments: sources.map(view) })),
-    completed: (optimizer?.finished ?? []).map((build) => ({ finishedMs: build.finishedMs, view: finishedView(build, shardId) })),
+    completed: (optimizer?.finished ?? []).map((build) => ({ finishedMs: build.finishedMs, view: finishedView(build, facts, shardId) })),
     idle: idle.map(view),
   };
 }
@@ -249,7 +251,7 @@ function sourcesOf(plan: PlannedBuild, stats: ReplicaStats | null): SourceSegmen
   return segments.map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
 }
 
-function runningView(build: RunningBuild, nowMs: number, shardId: ShardId): OptimizationView {
+function runningView(build: RunningBuild, facts: ReportFacts, shardId: ShardId): OptimizationView {
   const { progress, startedMs } = build;
   const counts = progress === null ? {} : { done: Math.round(progress.done), total: Math.round(progress.total) };
   return {
@@ -257,11 +259,16 @@ function runningView(build: RunningBuild, nowMs: number, shardId: ShardId): Opti
     optimizer: build.plan.reason,
     status: 'optimizing',
     segments: build.sources.map((source) => segmentView(source, shardId)),
-    progress: { name: progress?.stage ?? 'waiting', started_at: iso(startedMs), duration_sec: (nowMs - startedMs) / 1000, ...counts },
+    progress: {
+      name: progress?.stage ?? 'waiting',
+      started_at: iso(startedMs, facts),
+      duration_sec: (facts.nowMs - startedMs) / 1000,
+      ...counts,
+    },
   };
 }
 
-function finishedView({ build, error, finishedMs }: FinishedBuild, shardId: ShardId): OptimizationView {
+function finishedView({ build, error, finishedMs }: FinishedBuild, facts: ReportFacts, shardId: ShardId): OptimizationView {
   const { startedMs } = build;
   return {
     uuid: uuidOf(startedMs, ofShard(shardId, build.id)),
@@ -270,8 +277,8 @@ function finishedView({ build, error, finishedMs }: FinishedBuild, shardId: Shar
     segments: build.sources.map((source) => segmentView(source, shardId)),
     progress: {
       name: build.plan.reason,
-      started_at: iso(startedMs),
-      finished_at: iso(finishedMs),
+      started_at: iso(startedMs, facts),
+      finished_at: iso(finishedMs, facts),
       duration_sec: (finishedMs - startedMs) / 1000,
     },
   };
@@ -293,8 +300,9 @@ function uuidOf(high: number, low: number): string {
   return `${first.slice(0, 8)}-${first.slice(8, 12)}-8000-8000-${second}`;
 }
 
-function iso(timeMs: number): string {
-  return new Date(timeMs).toISOString();
+/** The date of a moment. */
+function iso(timeMs: number, { dateMs, nowMs }: ReportFacts): string {
+  return new Date(dateMs + timeMs - nowMs).toISOString();
 }
 
 function sum(values: readonly number[]): number {

@@ -283,15 +283,15 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
 
   #record(message: Message, state: string): void {
     const summary = this.behaviour.summarize?.(message) ?? '';
-    this.#recorder.add({ timeMs: this.system.ports.clock.nowMs(), message: message.kind, summary, state });
+    this.#recorder.add({ timeMs: this.system.ports.clock.dateMs(), message: message.kind, summary, state });
   }
 
   #crash(error: unknown, envelope: Envelope<Message> | null): void {
     const { clock, log, random, timers } = this.system.ports;
     const nowMs = clock.nowMs();
     const facts = errorFacts(error);
-    this.#lastError = { message: facts.detail, timeMs: nowMs };
-    this.#recorder.add({ timeMs: nowMs, message: envelope?.message.kind ?? 'start', summary: facts.detail, state: 'crashed' });
+    this.#lastError = { message: facts.detail, timeMs: clock.dateMs() };
+    this.#recorder.add({ timeMs: clock.dateMs(), message: envelope?.message.kind ?? 'start', summary: facts.detail, state: 'crashed' });
     this.#endLife();
     const { history, decision } = decideRestart(this.#crashes, nowMs, this.system.options.restart);
     this.#crashes = history;

@@ -24,8 +24,10 @@ import type {
 import type { ShardLogPort } from '../../storage/threads/shard-log.js';
 
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds, of a clock that is never set: for deadlines, pauses and durations. It begins at about the date when the process starts. */
   nowMs(): number;
+  /** The system's date, in milliseconds since the epoch: for showing, and nothing else. It can be set in either direction. */
+  dateMs(): number;
 }
 
 export interface MonotonicClock extends Clock {

@@ -1,9 +1,10 @@
 /** The real clock, timers, randomness and mailboxes. */
 
+import { steadyNowMs } from '../../storage/threads/clock.js';
 import { openNactMailboxes } from './nact.js';
 import type { Clock, Log, MonotonicClock, Random, RuntimePorts, Timers } from './ports.js';
 
-export const systemClock: MonotonicClock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
+export const systemClock: MonotonicClock = { nowMs: steadyNowMs, dateMs: () => Date.now(), monotonicMs: () => performance.now() };
 
 export const systemTimers: Timers = {
   after(delayMs, run) {
@@ -15,7 +16,7 @@ export const systemTimers: Timers = {
 
 export const systemRandom: Random = { next: () => Math.random() };
 
-export function systemPorts(log: Log, { nowMs }: Clock = systemClock): RuntimePorts {
-  const clock = { ...systemClock, nowMs };
+export function systemPorts(log: Log, { dateMs, nowMs }: Clock = systemClock): RuntimePorts {
+  const clock = { ...systemClock, dateMs, nowMs };
   return { clock, timers: systemTimers, random: systemRandom, log, mailboxes: openNactMailboxes() };
 }

@@ -48,7 +48,7 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
     assignments,
     calls,
     answer: countedAnswers(answer, calls.answered, watch),
-    replicas: () => replicaDetails(view, engine, { nowMs: clock.nowMs(), cpus }),
+    replicas: () => replicaDetails(view, engine, { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus }),
     deadReplicas: () => deadReplicas(view, store),
     hasGoneAlone: () => hasGoneAlone(assignments, view),
     transfers: (board) =>

@@ -187,7 +187,8 @@ export abstract class NodeOnDisk implements NodeApi {
   }
 
   protected facts(): ReportFacts {
-    return { nowMs: this.running.clock.nowMs(), cpus: this.running.services.cpus };
+    const { clock, services } = this.running;
+    return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus: services.cpus };
   }
 }
 

@@ -28,6 +28,12 @@ export interface DigestCounts {
   repaired: number;
 }
 
+/** One moment by the clock that durations go by, and as a date. */
+export interface TransferTimes {
+  readonly nowMs: number;
+  readonly dateMs: number;
+}
+
 /** Written by the `transfers` actor and its children, and by whoever brings points to other shards. */
 export class TransferBoard {
   readonly running = new Map<string, { readonly run: TransferRun; readonly progress: TransferProgress | null }>();
@@ -72,8 +78,8 @@ export class TransferBoard {
     return null;
   }
 
-  /** For telemetry. */
-  report(nowMs: number, shown: (collection: string) => string, withCauses: boolean): Record<string, unknown> {
+  /** For telemetry. times: of its clock, which is never set, and of the system's. */
+  report({ dateMs, nowMs }: TransferTimes, shown: (collection: string) => string, withCauses: boolean): Record<string, unknown> {
     const transferOf = (run: TransferRun, progress: TransferProgress | null, atMs: number) => ({
       collection: shown(run.collection),
       shard_id: run.transfer.shardId,
@@ -88,7 +94,7 @@ export class TransferBoard {
       ended: this.ended.map(({ endedMs, outcome, progress, run }) => ({
         ...transferOf(run, progress, endedMs),
         outcome,
-        ended: new Date(endedMs).toISOString(),
+        ended: new Date(dateMs + endedMs - nowMs).toISOString(),
       })),
       // Of resharding, and of copies to another shard key.
       migrations: [...this.migrations.values()].map(({ task, progress }) => ({

@@ -15,7 +15,7 @@ export interface LinkHost {
   /** This node's first frame to a peer. */
   helloTo(peer: PeerId): Hello;
   readonly listener: TransportListener;
-  readonly nowMs: () => number;
+  readonly dateMs: () => number;
   /** 0 to 1. */
   readonly random: () => number;
   /** The stream of a link without address has ended: nobody will call again. */
@@ -144,7 +144,7 @@ export class PeerLink {
   /** Why messages don't arrive. */
   note(error: string): void {
     this.lastError = error;
-    this.lastErrorMs = this.host.nowMs();
+    this.lastErrorMs = this.host.dateMs();
   }
 
   connection(): PeerConnection {

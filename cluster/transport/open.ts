@@ -52,7 +52,7 @@ export interface PeerTransportOptions {
   /** Troupe's version. */
   readonly release: string;
   /** Milliseconds since the epoch. */
-  readonly nowMs?: () => number;
+  readonly dateMs?: () => number;
   /** 0 to 1. */
   readonly random?: () => number;
   /** `cluster.survivor`: whose refusal counts as the end of its process: this machine's own addresses', anybody's, nobody's. Default: `local`. */
@@ -83,7 +83,7 @@ const CLOSING_MS = 500;
 class GrpcTransport implements ListeningTransport, LinkHost {
   port = 0;
   listener: TransportListener = NO_LISTENER;
-  readonly nowMs: () => number;
+  readonly dateMs: () => number;
   readonly random: () => number;
   private readonly versions: VersionRange;
   private readonly session: number;
@@ -102,7 +102,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   private closing: Promise<void> | null = null;
 
   constructor(private readonly options: PeerTransportOptions) {
-    this.nowMs = options.nowMs ?? Date.now;
+    this.dateMs = options.dateMs ?? Date.now;
     this.random = options.random ?? Math.random;
     this.versions = options.versions ?? PROTOCOL_VERSIONS;
     this.session = 1 + Math.floor(this.random() * 2 ** 47);

@@ -21,14 +21,14 @@ export class RequestStats<Endpoint> {
   }
 
   /** endpoint: its place among the endpoints. */
-  record(endpoint: number, status: number, milliseconds: number, nowMs: number): void {
+  record(endpoint: number, status: number, milliseconds: number, dateMs: number): void {
     const byStatus = this.byEndpoint[endpoint] as Map<number, Durations>;
     let durations = byStatus.get(status);
     if (durations === undefined) {
       durations = new Durations();
       byStatus.set(status, durations);
     }
-    durations.add(milliseconds, nowMs);
+    durations.add(milliseconds, dateMs);
   }
 
   /** Counts of one more thread, which are added to those here. */

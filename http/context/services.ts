@@ -17,6 +17,7 @@ export interface Identity {
   readonly peerId: number;
   /** Troupe's own version. */
   readonly version: string;
+  /** The date when it started. */
   readonly startedMs: number;
 }
 
@@ -38,8 +39,10 @@ export interface DoorServices {
   readonly memory: Pick<MemoryWatch, 'ledger' | 'report'>;
   /** What this node waits for before it should get requests; null: it is ready. */
   readonly notReady: () => string | null;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds, of a clock that is never set: deadlines go by it. */
   readonly nowMs: () => number;
+  /** Milliseconds since the epoch, for dates that are shown. */
+  readonly dateMs: () => number;
   /** Milliseconds of a clock that never goes back. */
   readonly monotonicMs: () => number;
 }

@@ -24,7 +24,7 @@ export class SharedCounts {
   }
 
   /** endpoint: its place among the endpoints. */
-  record(endpoint: number, status: number, milliseconds: number, nowMs: number): void {
+  record(endpoint: number, status: number, milliseconds: number, dateMs: number): void {
     const numbers = this.#numbers;
     const at = (endpoint * STATUSES.length + STATUSES.indexOf(status)) * NUMBERS;
     const count = numbers[at] as number;
@@ -32,7 +32,7 @@ export class SharedCounts {
     numbers[at + 1] = (numbers[at + 1] as number) + milliseconds;
     numbers[at + 2] = count === 0 ? milliseconds : Math.min(numbers[at + 2] as number, milliseconds);
     numbers[at + 3] = Math.max(numbers[at + 3] as number, milliseconds);
-    numbers[at + 4] = nowMs;
+    numbers[at + 4] = dateMs;
     const bucket = at + FIXED + bucketOf(milliseconds);
     numbers[bucket] = (numbers[bucket] as number) + 1;
   }

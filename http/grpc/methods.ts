@@ -84,7 +84,7 @@ class Methods {
       }
       const status = outcome.kind === 'message' ? 0 : outcome.code;
       const milliseconds = this.services.monotonicMs() - started;
-      this.services.grpcStats.record(at, status, milliseconds, this.services.nowMs());
+      this.services.grpcStats.record(at, status, milliseconds, this.services.dateMs());
       if (this.logRequests) this.services.log.debug('answered', { method: method.path, status, milliseconds });
       return outcome;
     };

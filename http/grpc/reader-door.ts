@@ -9,6 +9,7 @@ import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
+import { steadyNowMs } from '../../storage/threads/clock.js';
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { SharedCounts } from '../context/shared-counts.js';
@@ -23,7 +24,7 @@ import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './re
 type Outcome = ServedOutcome | 'heavy' | null;
 
 /** The main thread measures what requests cost only where no reader has a server. */
-const SERVICES = { hardwareReporting: false, nowMs: Date.now };
+const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs };
 
 export class GrpcReaderDoor {
   private readonly listener: GrpcListener;
@@ -43,7 +44,14 @@ export class GrpcReaderDoor {
     const outcomes = new Map(rows.map((row) => [row.path, noRoomOutcome(row)]));
     const noRoom = (path: string) => outcomes.get(path) as ReturnType<typeof noRoomOutcome>;
     const { memory: ledger } = reader;
-    this.listener = new GrpcListener({ methods, messageBytesMax, ledger, noRoom, nowMs: Date.now, monotonicMs: () => performance.now() });
+    this.listener = new GrpcListener({
+      methods,
+      messageBytesMax,
+      ledger,
+      noRoom,
+      nowMs: steadyNowMs,
+      monotonicMs: () => performance.now(),
+    });
     port.on('message', (message: ToGrpcDoor) => this.receive(message));
   }
 

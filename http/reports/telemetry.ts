@@ -43,7 +43,11 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
   const { cluster } = services.node;
   if (cluster !== null) {
     report.peer_calls = { made: callReport(cluster.calls.made), answered: callReport(cluster.calls.answered) };
-    report.transfers = cluster.transfers.report(Date.now(), options.anonymize ? hashedName : (name) => name, !options.anonymize);
+    report.transfers = cluster.transfers.report(
+      { nowMs: services.nowMs(), dateMs: services.dateMs() },
+      options.anonymize ? hashedName : (name) => name,
+      !options.anonymize,
+    );
   }
   report.engine = engineReport(services, options);
   report.actors = actorReport(services.node.telemetry(), options);

@@ -36,7 +36,7 @@ export interface ShardWrite {
 
 /** A write that a node carries out in time. */
 export interface TimedWrite extends ShardWrite {
-  /** `Date.now()` from which the write is not begun any more, in milliseconds. */
+  /** Time (`steadyNowMs()`) from which the write is not begun any more, in milliseconds. */
   readonly deadlineMs: number;
   /** Where present, the cost of the write on this node is added to it. */
   readonly usage?: HardwareUsage;

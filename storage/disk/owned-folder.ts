@@ -12,6 +12,7 @@ import { closeSync, linkSync, openSync, readFileSync, readSync, rmSync, statSync
 import path from 'node:path';
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
+import { steadyNowMs } from '../threads/clock.js';
 
 /** What threads share of a folder's ownership. */
 interface OwnedFacts {
@@ -22,7 +23,7 @@ interface OwnedFacts {
   readonly content: string;
   /** Of the lock file, as long as nothing put it back. */
   readonly inode: number;
-  /** Its time when the folder was taken, in milliseconds, and the monotonic time then: the owner counts on from there. */
+  /** Its time when the folder was taken, in milliseconds, and `steadyNowMs()` then: the owner counts on from there. */
   readonly takenMs: number;
   readonly takenAtMs: number;
   readonly memory: SharedArrayBuffer;
@@ -42,7 +43,7 @@ const RECENT_MS = 100;
 
 export class OwnedFolder {
   private readonly state: Int32Array;
-  /** Monotonic times of the last touch, and of the last look that found the folder owned, by any thread. */
+  /** Times of the last touch, and of the last look that found the folder owned, by any thread. */
   private readonly times: Float64Array;
   private readonly content: Buffer;
   private readonly found: Buffer;
@@ -70,14 +71,14 @@ export class OwnedFolder {
       Atomics.store(this.state, 0, LOST);
       throw folderLost(this.facts.folder);
     }
-    const nowMs = monotonicNowMs();
+    const nowMs = steadyNowMs();
     this.times[1] = nowMs;
     if (nowMs - (this.times[0] as number) >= BEAT_MS) this.beat(nowMs);
   }
 
   /** As `check`, but without a look when some thread has looked just now: for what another `check` follows. */
   checkSoon(): void {
-    if (Atomics.load(this.state, 0) !== OWNED || monotonicNowMs() - (this.times[1] as number) > RECENT_MS) this.check();
+    if (Atomics.load(this.state, 0) !== OWNED || steadyNowMs() - (this.times[1] as number) > RECENT_MS) this.check();
   }
 
   /** Removes the lock file; nothing is written here any more. */
@@ -127,7 +128,7 @@ export class OwnedFolder {
 export function ownFolder(folder: string, lockFile: string, content: string): OwnedFolder {
   const { ino: inode, mtimeMs: takenMs } = statSync(lockFile);
   const memory = new SharedArrayBuffer(MEMORY_BYTES);
-  const facts: OwnedFacts = { folder: path.resolve(folder), lockFile, content, inode, takenMs, takenAtMs: monotonicNowMs(), memory };
+  const facts: OwnedFacts = { folder: path.resolve(folder), lockFile, content, inode, takenMs, takenAtMs: steadyNowMs(), memory };
   new Float64Array(memory, 8, 2).fill(facts.takenAtMs);
   setEnvironmentData(ENVIRONMENT_KEY, [...ownedFacts(), facts]);
   return new OwnedFolder(facts);
@@ -197,10 +198,4 @@ function ownedFacts(): readonly OwnedFacts[] {
 function folderLost(folder: string): TroupeError {
   const detail = `another process has taken over the storage folder ${folder}; this one writes nothing there any more`;
   return new TroupeError('unavailable', detail, { outcome: 'unknown' });
-}
-
-/** One clock for all threads: `performance.now()` counts from the start of its thread. */
-function monotonicNowMs(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1000 + nanoseconds / 1e6;
 }

@@ -3,6 +3,7 @@
 import type { VectorSelector } from '../../protocols/model/filter.js';
 import type { QueryRequest } from '../../protocols/model/query.js';
 import { decodeRead, type ReadRequest } from '../requests/read-request.js';
+import { steadyNowMs } from '../threads/clock.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import type { GatherAccess } from './access.js';
 import { gatherContext } from './context.js';
@@ -27,7 +28,7 @@ export function gatherInPlace(operation: ReadOperation, request: RawRequest, rea
     place: access.place,
     locate: async (collection) => access.locate(collection),
     scatter: access.scatter,
-    expired: () => Date.now() > request.deadlineMs,
+    expired: () => steadyNowMs() > request.deadlineMs,
     // It asks for one thing at a time.
     later: queueMicrotask,
     random: Math.random,

@@ -6,6 +6,7 @@
 import { parentPort } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { timeLimitReached } from '../threads/deadline.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
 import { gatherContext } from './context.js';
@@ -30,7 +31,7 @@ class Session {
       place,
       locate: (collection) => this.call((id, call) => this.post({ kind: 'locate', id, call, collection })),
       scatter: (ask) => this.call((id, call) => this.post({ kind: 'scatter', id, call, ask }, [ask.body.buffer as ArrayBuffer])),
-      expired: () => Date.now() > request.deadlineMs,
+      expired: () => steadyNowMs() > request.deadlineMs,
       later: setImmediate,
       random: Math.random,
     });

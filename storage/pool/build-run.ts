@@ -2,6 +2,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { threadEntry } from '../threads/entries.js';
 import type { BuildJob, BuildReport, BuildResult, BuildSources, FromBuilder, ReplicaKey } from '../threads/messages.js';
 import { WORKER_ARGUMENTS, type WorkerDepth, type WorkerEvent } from './worker-slots.js';
@@ -28,7 +29,7 @@ const CANCEL_GRACE_MS = 5_000;
 
 export class BuildRuns {
   private readonly entry: URL;
-  /** Builders that run: when each started (`Date.now()`), by name. */
+  /** Builders that run: when each started (`steadyNowMs()`), by name. */
   private readonly builders = new Map<string, number>();
   private nextBuilder = 1;
 
@@ -85,7 +86,7 @@ export class BuildRuns {
     if (signal.aborted) return Promise.reject(cancelled());
     const name = `builder-${this.nextBuilder++}`;
     const worker = new Worker(this.entry, { name, ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }) });
-    this.builders.set(name, Date.now());
+    this.builders.set(name, steadyNowMs());
     this.tellWorker({ name, kind: 'builder', event: 'started', error: null });
     let grace: NodeJS.Timeout | undefined;
     const onAbort = (): void => {

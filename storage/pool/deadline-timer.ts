@@ -1,5 +1,7 @@
 /** One timer for the deadlines of all requests: most are answered long before theirs. */
 
+import { steadyNowMs } from '../threads/clock.js';
+
 /** Longest delay `setTimeout` takes. */
 const TIMER_MAX_MS = 0x7fff_ffff;
 
@@ -10,12 +12,12 @@ export class DeadlineTimer {
   /** expire: gives up what is due at `nowMs` and returns when to look again, infinity for not at all. */
   constructor(private readonly expire: (nowMs: number) => number) {}
 
-  /** Sees to it that `expire` runs at `deadlineMs` (`Date.now()`) at the latest. */
+  /** Sees to it that `expire` runs at `deadlineMs` (`steadyNowMs()`) at the latest. */
   watch(deadlineMs: number): void {
     if (deadlineMs >= this.timerAtMs) return;
     if (this.timer !== null) clearTimeout(this.timer);
     this.timerAtMs = deadlineMs;
-    this.timer = setTimeout(() => this.onDeadline(), Math.min(TIMER_MAX_MS, Math.max(0, deadlineMs - Date.now())));
+    this.timer = setTimeout(() => this.onDeadline(), Math.min(TIMER_MAX_MS, Math.max(0, deadlineMs - steadyNowMs())));
     this.timer.unref();
   }
 
@@ -26,7 +28,7 @@ export class DeadlineTimer {
   private onDeadline(): void {
     this.timer = null;
     this.timerAtMs = Number.POSITIVE_INFINITY;
-    const next = this.expire(Date.now());
+    const next = this.expire(steadyNowMs());
     if (next < Number.POSITIVE_INFINITY) this.watch(next);
   }
 }

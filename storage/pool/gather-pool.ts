@@ -21,7 +21,7 @@ export interface GatherPoolOptions {
 }
 
 export interface GatherPoolEvents {
-  /** A read has this deadline (`Date.now()`): `expire` should run then. */
+  /** A read has this deadline (`steadyNowMs()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
   tellWorker(event: WorkerEvent): void;
 }

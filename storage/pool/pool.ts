@@ -14,6 +14,7 @@ import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../gather/access.js';
 import { type SharedLedger, unlimitedLedger } from '../memory/shared-ledger.js';
+import { steadyNowMs } from '../threads/clock.js';
 import type {
   BuildReport,
   OwnReads,
@@ -358,7 +359,7 @@ export class EnginePool implements ShardLogPort {
   }
 
   depths(): PoolDepths {
-    const now = Date.now();
+    const now = steadyNowMs();
     const { count, max } = this.readerPool.waitingReads();
     return {
       waitingReads: count,

@@ -12,6 +12,7 @@ import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { threadEntry } from '../threads/entries.js';
 import type {
@@ -65,7 +66,7 @@ export interface ReaderPoolOptions {
 export interface ReaderPoolEvents {
   /** Every reader has dropped the sets of a replica before `generation`. frees: whether memory went with them. */
   retired(key: ReplicaKey, generation: number, frees: boolean): void;
-  /** A read has this deadline (`Date.now()`): `expire` should run then. */
+  /** A read has this deadline (`steadyNowMs()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
   tellWorker(event: WorkerEvent): void;
 }
@@ -357,7 +358,7 @@ export class ReaderPool {
   /** Opens a server for clients in every reader, now and as others start. Returns how many open one now, or as soon as they are ready. */
   openDoors(open: OpenReaderDoor): number {
     this.openers.push(open);
-    this.on.watchDeadline(Date.now() + this.stuckGraceMs);
+    this.on.watchDeadline(steadyNowMs() + this.stuckGraceMs);
     for (const index of this.slots.indicesUp()) if (index < this.count) this.postDoor(index, open);
     return this.slots.indicesBegun().filter((index) => index < this.count).length;
   }

@@ -6,6 +6,7 @@
 import { type TransferListItem, Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { workerDelayMs } from './pool-state.js';
 
 /** One worker for telemetry. */
@@ -204,7 +205,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
       resourceLimits: SMALL_YOUNG_GENERATION,
     });
     slot.worker = worker;
-    slot.startedMs = Date.now();
+    slot.startedMs = steadyNowMs();
     slot.isEnding = false;
     return new Promise((resolve, reject) => {
       let error: Error | null = null;
@@ -245,7 +246,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
   private restartLater(slot: Slot): void {
     const { closing } = this.options;
     if (closing.aborted) return;
-    const now = Date.now();
+    const now = steadyNowMs();
     slot.recentRestarts = slot.recentRestarts.filter((time) => time > now - RESTART_WINDOW_MS);
     const delay = workerDelayMs(slot.recentRestarts.length);
     slot.recentRestarts.push(now);

@@ -33,7 +33,7 @@ export interface WriterPoolOptions {
 }
 
 export interface WriterPoolEvents {
-  /** A write has this deadline (`Date.now()`): `expire` should run then. */
+  /** A write has this deadline (`steadyNowMs()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
   tellStats(stats: ReplicaStats): void;
   /** The replica cannot go on. */

@@ -16,6 +16,7 @@ import { measured } from '../disk/meter.js';
 import { Ledger } from '../memory/shared-ledger.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import type {
@@ -190,7 +191,7 @@ export class Reader {
     const acts: SpreadActs = {
       own: (replicas, body) => this.ownPortion(view, replicas, body, request.deadlineMs),
       ask: ({ peer, shards }, body) => {
-        const timeoutMs = Math.max(1, request.deadlineMs - Date.now());
+        const timeoutMs = Math.max(1, request.deadlineMs - steadyNowMs());
         return peers.ask(peer, { ...of, shards, body, timeoutMs }, Math.min(timeoutMs, waitMsMax));
       },
       isNewest: () => isNewest(view),
@@ -291,7 +292,7 @@ export class Reader {
 
   private split({ id, job }: Extract<ToReader, { kind: 'split' }>): void {
     try {
-      if (job.request.deadlineMs <= Date.now()) throw timeLimitReached();
+      if (job.request.deadlineMs <= steadyNowMs()) throw timeLimitReached();
       const write = splitRequest(job);
       this.post({ kind: 'split', id, write }, memoryOf(write));
     } catch (error) {
@@ -301,7 +302,7 @@ export class Reader {
 
   private weigh({ id, job }: Extract<ToReader, { kind: 'weigh' }>): void {
     try {
-      if (job.request.deadlineMs <= Date.now()) throw timeLimitReached();
+      if (job.request.deadlineMs <= steadyNowMs()) throw timeLimitReached();
       this.post({ kind: 'weighed', id, weight: weightOf(job) });
     } catch (error) {
       this.fail(id, error);
@@ -408,7 +409,7 @@ export class Reader {
     clearTimeout(this.timer);
     if (this.waiting.length === 0) return;
     const next = Math.min(...this.waiting.map((read) => read.request.deadlineMs));
-    this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - Date.now() + 1)));
+    this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - steadyNowMs() + 1)));
   }
 }
 

@@ -2,9 +2,10 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { effortNs, type Work } from '../../query/effort.js';
+import { steadyNowMs } from './clock.js';
 
 export class Deadline {
-  /** `Date.now()` at which work stops. */
+  /** `steadyNowMs()` at which work stops. */
   deadlineMs = Number.POSITIVE_INFINITY;
   /** Estimated work, in nanoseconds, above which the request is left to another thread. */
   effortNsMax = Number.POSITIVE_INFINITY;
@@ -21,7 +22,7 @@ export class Deadline {
   gone: Int32Array | null = null;
 
   /** Whether the time is over, or nobody waits. Cheap enough for kernels, which ask every few microseconds of work. */
-  readonly expired = (): boolean => Date.now() > this.deadlineMs || (this.gone !== null && Atomics.load(this.gone, 0) !== 0);
+  readonly expired = (): boolean => steadyNowMs() > this.deadlineMs || (this.gone !== null && Atomics.load(this.gone, 0) !== 0);
 
   /** Throws once that is so, for loops in TypeScript. Errors: `timeout`. */
   check(): void {

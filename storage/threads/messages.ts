@@ -73,7 +73,7 @@ export interface RawRequest {
   readonly body: Uint8Array | null;
   /** Full name of the gRPC message in the body, which also decides the form of the answer. Absent if both are JSON. */
   readonly message?: string;
-  /** `Date.now()` at which the work stops with `timeout`. */
+  /** `steadyNowMs()` at which the work stops with `timeout`. */
   readonly deadlineMs: number;
   /** Where present, the work is measured; its cost is here when the request is answered. */
   readonly usage?: HardwareUsage;
@@ -412,7 +412,7 @@ export interface ReplicaStats {
   readonly queuedOperations: number;
   readonly commits: number;
   readonly walBytes: number;
-  /** `Date.now()` of the last applied write, 0 for none. */
+  /** `steadyNowMs()` of the last applied write, 0 for none. */
   readonly lastWriteMs: number;
   readonly position: ShardPosition;
   /** Cost of measured writes that were applied after their answer. */

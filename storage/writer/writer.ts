@@ -2,6 +2,7 @@
 
 import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import type { FromWriter, ToWriter } from '../threads/messages.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
@@ -16,7 +17,7 @@ const turns = new Turns();
 
 const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
-  now: () => Date.now(),
+  now: () => steadyNowMs(),
   later: (run) => {
     setImmediate(() => {
       drain();

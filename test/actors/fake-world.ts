@@ -21,7 +21,7 @@ export class FakeWorld {
   };
 
   readonly ports: RuntimePorts = {
-    clock: { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs },
+    clock: { nowMs: () => this.nowMs, dateMs: () => this.nowMs, monotonicMs: () => this.nowMs },
     timers: {
       after: (delayMs, run) => {
         const timer = { dueMs: this.nowMs + delayMs, run };

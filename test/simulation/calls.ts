@@ -39,7 +39,7 @@ export async function callNode<Value>(
   const { api, life } = node;
   if (api === null || life === null) return null;
   parts.story.tell(who, `→ ${node.host}  ${what}`);
-  const ended = await endOf(parts, ask(api), node, life, `${what} on ${node.host}`);
+  const ended = await endOf(parts, ask(api), life, `${what} on ${node.host}`);
   parts.story.tell(who, `← ${node.host}  ${what}: ${ended.kind === 'answered' ? shown(ended.answer) : reasonOf(ended)}`);
   return ended;
 }
@@ -48,14 +48,7 @@ function reasonOf(ended: Exclude<Ended<unknown>, { kind: 'answered' }>): string 
   return ended.kind === 'lost' ? ended.why : `${ended.error.code}: ${ended.error.detail}`;
 }
 
-function endOf<Value>(
-  { violation, world }: CallParts,
-  call: Promise<Value>,
-  node: SimulatedNode,
-  life: Life,
-  what: string,
-): Promise<Ended<Value>> {
-  const { skewMs } = node;
+function endOf<Value>({ violation, world }: CallParts, call: Promise<Value>, life: Life, what: string): Promise<Ended<Value>> {
   return new Promise((resolve) => {
     let hasEnded = false;
     let lateMs = world.nowMs + TIMEOUT_MS + GRACE_MS;
@@ -66,8 +59,6 @@ function endOf<Value>(
     const watch = () => {
       if (hasEnded) return;
       if (!life.alive) return end({ kind: 'lost', why: 'the node is gone' });
-      // By its wall clock the request has more time than anybody wants to wait.
-      if (node.skewMs < skewMs) return end({ kind: 'lost', why: 'the clock has jumped back' });
       if (life.paused) lateMs = world.nowMs + TIMEOUT_MS + GRACE_MS;
       if (world.nowMs > lateMs) {
         violation(`${what} has not ended ${GRACE_MS} ms after its timeout`);

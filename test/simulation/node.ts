@@ -2,7 +2,7 @@
 
 import type { ClusterApi, StepRaft } from '../../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../../actors/requests/node-api.js';
-import type { Log, RuntimePorts } from '../../actors/runtime/ports.js';
+import type { Clock, Log, RuntimePorts } from '../../actors/runtime/ports.js';
 import { startClusterNode } from '../../actors/start/cluster-node.js';
 import { prepareNode } from '../../actors/start/node-base.js';
 import type { DataAnswer, DataCall } from '../../cluster/data-messages.js';
@@ -52,7 +52,7 @@ export class SimulatedNode {
   uri: string;
   /** `--bootstrap` of its next start. */
   bootstrap: string | null;
-  /** By which its wall clock is wrong. */
+  /** By which its dates are wrong. */
   skewMs = 0;
   life: Life | null = null;
   /** Of its last start. */
@@ -104,7 +104,7 @@ export class SimulatedNode {
       aliases: virtualAliases(this.disk),
       verify: async (folders: readonly string[]) => new Map(folders.map((folder) => [folder, null])),
       cpus: 2,
-      clock: { nowMs: () => this.nowMs() },
+      clock: this.#clock(),
       onFatal: (error: ErrorFacts) => this.around.violation(`${this.host} gave up: ${error.detail}`),
       cluster: {
         store: this.disk.openConsensus(),
@@ -152,7 +152,11 @@ export class SimulatedNode {
   }
 
   nowMs(): number {
-    return Math.floor(EPOCH_MS + this.around.world.nowMs + this.skewMs);
+    return Math.floor(EPOCH_MS + this.around.world.nowMs);
+  }
+
+  #clock(): Clock {
+    return { nowMs: () => this.nowMs(), dateMs: () => this.nowMs() + this.skewMs };
   }
 
   tell(what: string): void {
@@ -173,7 +177,7 @@ export class SimulatedNode {
     const { world, seed } = this.around;
     const random = new Stream(seed, `node ${this.number} start ${this.starts}`);
     return {
-      clock: { nowMs: () => this.nowMs(), monotonicMs: () => world.nowMs },
+      clock: { ...this.#clock(), monotonicMs: () => world.nowMs },
       timers: world.timersOf(life),
       random: { next: () => random.unit() },
       log: this.#log(),

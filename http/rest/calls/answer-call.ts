@@ -56,7 +56,7 @@ export async function answerCall(services: DoorServices, logRequests: boolean, c
   const { at, route, url } = call;
   const { status } = answer;
   const milliseconds = services.monotonicMs() - started;
-  services.stats.record(at, status, milliseconds, services.nowMs());
+  services.stats.record(at, status, milliseconds, services.dateMs());
   if (logRequests) services.log.debug('answered', { method: route.method, url, status, milliseconds });
   return answer;
 }

@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { Ledger } from '../../../storage/memory/shared-ledger.js';
+import { steadyNowMs } from '../../../storage/threads/clock.js';
 import type { RestReply } from '../calls/reply.js';
 import { FastConnection, type FastRequest, type FastServer } from './connection.js';
 import type { FindRequest, FoundRequest } from './find-request.js';
@@ -30,7 +31,7 @@ export class FastFront implements FastServer {
     this.maxBodyBytes = options.maxBodyBytes;
     this.findRequest = options.findRequest;
     this.ledger = options.ledger;
-    this.#checking = setInterval(() => this.checkTimes(Date.now()), CHECK_EVERY_MS);
+    this.#checking = setInterval(() => this.checkTimes(steadyNowMs()), CHECK_EVERY_MS);
     this.#checking.unref();
   }
 
@@ -79,6 +80,6 @@ export class FastFront implements FastServer {
   }
 
   nowMs(): number {
-    return Date.now();
+    return steadyNowMs();
   }
 }

@@ -10,6 +10,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
+import { steadyNowMs } from '../../../storage/threads/clock.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import { noRoomFor } from '../../context/answer.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
@@ -30,7 +31,7 @@ export type LoneReader = Pick<Reader, 'memory' | 'readAlone'>;
 type ReadReply = RestReply | 'heavy' | null;
 
 /** The main thread measures what requests cost only where no reader has a server. */
-const SERVICES = { hardwareReporting: false, nowMs: Date.now };
+const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs };
 
 /** How long a fixed answer of the main thread is given again without asking it: so soon a client learns that the main thread is stuck. */
 const FIXED_ANSWER_MS = 500;

@@ -8,7 +8,7 @@ import { Assignments } from '../../../actors/shard-log/assignments.js';
 import { TransferBoard } from '../../../actors/transfers/board.js';
 import { TroupeError } from '../../../protocols/errors.js';
 
-const CLOCK = { nowMs: () => 0 };
+const CLOCK = { nowMs: () => 0, dateMs: () => 0 };
 
 function nodeWith(view: ConsensusView): ConsensusClient {
   const counts = { calls: { made: new CallStats(), answered: new CallStats() }, board: new TransferBoard() };

@@ -9,7 +9,7 @@ const MISSING: DataCall = { kind: 'missing', shard: { collection: 'c', uid: 1, s
 
 test('each call is counted by its kind and by what became of it, and what it comes to is passed on', async () => {
   let now = 0;
-  const watch = { clock: { nowMs: () => now }, preciseMs: () => now };
+  const watch = { clock: { nowMs: () => now, dateMs: () => now }, preciseMs: () => now };
   const ends: (DataAnswer | Error)[] = [
     { kind: 'shardMap', shardMapVersion: 7, showsAll: true },
     new TroupeError('conflict', 'not here'),

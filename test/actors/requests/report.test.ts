@@ -6,7 +6,7 @@ import { collectionView, optimizationsView, type ReplicaFacts, replicaStatus } f
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
 
 const CONFIG = sampleConfig();
-const FACTS = { nowMs: 1_700_000_010_000, cpus: 4 };
+const FACTS = { nowMs: 1_700_000_010_000, dateMs: 1_700_000_010_000, cpus: 4 };
 const PLAN: PlannedBuild = { kind: 'build', reason: 'indexing', segments: [1], plan: 'segment', missingFields: [], withGraph: true };
 const RUNNING: RunningBuild = {
   id: 1,
@@ -117,6 +117,17 @@ test('the optimizations report tells what runs, waits, is done and rests', () =>
   assert.deepEqual(view.idle_segments, [{ uuid: '00000000-0000-8000-8000-000000000003', points_count: 4 }]);
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8000-8000-[0-9a-f]{12}$/;
   assert.match(view.running[0]?.uuid ?? '', uuid);
+});
+
+test('a clock that was set moves the dates of builds, and no duration', () => {
+  const finished = [{ build: { ...RUNNING, id: 7 }, finishedMs: RUNNING.startedMs + 1500, error: null }];
+  const optimizer = { ...REST, state: 'Building', builds: [RUNNING], finished } as const;
+  const aDayOn = { ...FACTS, dateMs: FACTS.dateMs + 86_400_000 };
+  const view = optimizationsView(CONFIG, [replica({ optimizer })], aDayOn);
+  assert.equal(view.running[0]?.progress.started_at, '2023-11-15T22:13:20.000Z');
+  assert.equal(view.running[0]?.progress.duration_sec, 10);
+  assert.equal(view.completed[0]?.progress.finished_at, '2023-11-15T22:13:21.500Z');
+  assert.equal(view.completed[0]?.progress.duration_sec, 1.5);
 });
 
 test('a replica has the status of a collection that is nothing else, and is red where its configuration cannot be read', () => {

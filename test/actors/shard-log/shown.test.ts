@@ -14,7 +14,7 @@ function world() {
   let shown = stats;
   return {
     now,
-    clock: { nowMs: () => now.ms },
+    clock: { nowMs: () => now.ms, dateMs: () => now.ms },
     engine: {
       stats: () => shown,
       onStats: (listener: (stats: ReplicaStats) => void) => {

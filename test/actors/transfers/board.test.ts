@@ -36,7 +36,9 @@ test('how far points are that go to another key is told of all transfers of thei
   assert.equal(comment({ toShardId: 5 }), expected);
   // A move of the same shard, another shard, an earlier copy.
   for (const other of [{ toShardId: null }, { shardId: 1 }, { startedAt: 4 }]) assert.equal(comment(other), null);
-  const { migrations } = board.report(2000, (name) => name, false) as { migrations: readonly Record<string, unknown>[] };
+  const { migrations } = board.report({ nowMs: 2000, dateMs: 2000 }, (name) => name, false) as {
+    migrations: readonly Record<string, unknown>[];
+  };
   assert.deepEqual(
     migrations.map(({ cause, collection, points_sent, shard_id, stage }) => ({ cause, collection, points_sent, shard_id, stage })),
     [{ cause: 'hidden', collection: 'c', points_sent: 100, shard_id: 0, stage: 'copying' }],

@@ -222,6 +222,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     memory: options.memory ?? fakeMemory(),
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: options.nowMs ?? Date.now,
+    dateMs: options.nowMs ?? Date.now,
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
   };
   const door = await startRestDoor(services, {

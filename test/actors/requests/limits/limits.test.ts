@@ -32,7 +32,7 @@ test('what costs more than a bucket ever holds is told to be split, and costs no
 });
 
 test('limits hold while strict mode is enabled, for reads and writes each, and a changed limit begins anew', () => {
-  const limits = new RateLimits({ nowMs: () => 0 });
+  const limits = new RateLimits({ nowMs: () => 0, dateMs: () => 0 });
   const owner = {};
   const strict = (config: Record<string, unknown>) => ({ ...sampleConfig(), strict_mode_config: config });
   const on = strict({ enabled: true, read_rate_limit: 1, write_rate_limit: 2 });
@@ -61,7 +61,14 @@ test('what a request costs is asked for only where its collection has a limit, a
     ['limited', { config: { ...sampleConfig(), strict_mode_config } }],
     ['free', { config: sampleConfig() }],
   ]) as unknown as ReadonlyMap<string, CollectionEntry>;
-  const limited = limitedPoints(node, (name) => entries.get(name) ?? null, engine, null, { nowMs: () => 0 }, { after: () => () => {} });
+  const limited = limitedPoints(
+    node,
+    (name) => entries.get(name) ?? null,
+    engine,
+    null,
+    { nowMs: () => 0, dateMs: () => 0 },
+    { after: () => () => {} },
+  );
   const request = { path: {}, query: {}, body: null, deadlineMs: 1 };
   await limited.read('free', 'queryBatch', request);
   await limited.write('free', 'upsertPoints', true, request);
@@ -86,7 +93,7 @@ test('so many updates go on at a time, others in the order in which they came, a
     timers.push(run);
     return () => {};
   };
-  const gate = openGate(2, { nowMs: () => 0 }, { after });
+  const gate = openGate(2, { nowMs: () => 0, dateMs: () => 0 }, { after });
   const ends: (() => void)[] = [];
   const begun: string[] = [];
   const enter = (name: string) =>
