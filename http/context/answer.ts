@@ -49,12 +49,23 @@ const OUTCOME_KEY = 'troupe-outcome';
  * the message says so, and the outcome is there for programs.
  */
 export function clientFacts(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>): ErrorFacts {
-  const { outcome: _, ...facts } = errorFacts(error);
+  const { outcome: _, ...facts } = shownFacts(errorFacts(error));
   if (!changesSomething(endpoint)) return facts;
   const outcome = outcomeOf(errorFacts(error));
   return outcome === 'none'
     ? { ...facts, outcome }
     : { ...facts, detail: `${facts.detail}; the operation may still be carried out`, outcome };
+}
+
+/** Paths of the server: absolute ones that are none of the API. */
+const SERVER_PATH =
+  /(?:file:\/\/|(?<![\w.:/…]))\/(?!(?:collections|cluster|aliases|issues|points|telemetry|metrics|snapshots)\b)(?:[^\s/:'"`(),;]+\/)+([^\s/:'"`(),;]*)/g;
+
+/** Facts of an error without what is only for the log: stacks, and where the server keeps its files. A fault of the client has none of it. */
+export function shownFacts(facts: ErrorFacts): ErrorFacts {
+  if (ERROR_KINDS[facts.code].restStatus < 500) return facts;
+  const [message = ''] = facts.detail.split(/\n\s+at /);
+  return { ...facts, detail: message.replace(SERVER_PATH, '…/$1') };
 }
 
 function changesSomething({ access, method }: Pick<Endpoint, 'access' | 'method'>): boolean {

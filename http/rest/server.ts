@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
-import { errorBody, noRoomFor } from '../context/answer.js';
+import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
 import type { DoorServices } from '../context/services.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
 import { ROUTES, type Route } from '../routes.js';
@@ -161,7 +161,7 @@ class Door {
   /** An error that Fastify itself met. */
   broken(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     this.services.log.error('the REST door failed', { url: request.url, error: String(error) });
-    this.send(request.raw, hijacked(reply), jsonReply(500, errorBody(errorFacts(error), 0)));
+    this.send(request.raw, hijacked(reply), jsonReply(500, errorBody(shownFacts(errorFacts(error)), 0)));
   }
 
   /** Answers the question of a browser whether it may send a request from another origin. */

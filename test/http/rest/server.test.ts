@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, beforeEach, test } from 'node:test';
@@ -197,6 +198,27 @@ test('an unexpected error is a 500, is logged, and the door goes on', async () =
   assert.equal((await call('POST', '/collections/c/points/query', {})).status, 500);
   assert.match(harness.errors[0] as string, /a bug/);
   assert.equal((await call('GET', '/collections')).status, 200);
+});
+
+test('no answer has a stack or a path of the server: the log has them', async () => {
+  const faults: (() => Promise<never>)[] = [
+    () => readFile(import.meta.filename.replace(/[^/]+$/, 'none/such.file')) as Promise<never>,
+    () => Promise.reject(Object.assign(new Error(), { message: new Error('deep').stack })),
+    () => Promise.reject(new TroupeError('storage', '/var/lib/troupe/collections/c/0/lmdb/data.mdb: cannot be read (EIO)')),
+    () => Promise.reject(new TroupeError('unavailable', 'file:///srv/troupe/dist/x.js failed; see `POST /cluster/recover`')),
+  ];
+  const shown: string[] = [];
+  for (const fault of faults) {
+    harness.node.answer = fault;
+    const { json, status } = await call('PUT', '/collections/c/points', {});
+    assert.ok(status >= 500);
+    shown.push(json.status.error);
+  }
+  assert.doesNotMatch(shown.join('\n'), /\n\s+at |\/http\/|\/lib\/|\/srv\//);
+  assert.match(shown[0] as string, /ENOENT: no such file or directory, open '…\/such\.file'/);
+  assert.match(shown[2] as string, /…\/data\.mdb: cannot be read \(EIO\)/);
+  assert.match(shown[3] as string, /see `POST \/cluster\/recover`/);
+  assert.match(harness.errors.join('\n'), /none\/such\.file/);
 });
 
 test('parameters are checked before the collection is looked for', async () => {
