@@ -33,26 +33,51 @@ const ownPlaces = {
   },
 };
 
+/**
+ * nact needs little of two modules that take long to load: `assert(condition)`, and some digits that make the name of a system of actors
+ * unlike the others of its process.
+ */
+const SMALL_MODULES = {
+  assert: "((holds) => { if (!holds) throw new Error('an invariant of nact broke'); })",
+  crypto: '{ randomBytes: () => Buffer.from(Uint32Array.of(Math.random() * 2 ** 32).buffer) }',
+};
+const smallModules = {
+  name: 'small-modules',
+  transform(code, id) {
+    if (!id.startsWith(join(ROOT, 'node_modules', 'nact') + sep)) return null;
+    const small = Object.entries(SMALL_MODULES).reduce((text, [name, module]) => text.replace(`require('${name}')`, () => module), code);
+    return { code: small, map: null };
+  },
+};
+
 // Compiled code is kept by the names of files (`launch.sh`), and these names change.
 for (const folder of [FOLDER, join(DIST, '.cache')]) rmSync(folder, { recursive: true, force: true });
-const bundle = await rolldown({
-  cwd: ROOT,
-  platform: 'node',
-  input: { main: join(DIST, 'ops', 'main.js'), doors: join(DIST, 'http/rest/readers/entry.js'), ...Object.fromEntries(THREADS) },
-  external: OUTSIDE,
-  transform: { define: { TROUPE_BUNDLE: 'true' } },
-  plugins: [ownPlaces],
-  // A package that one part loads late and another at once is loaded at once.
-  onLog: (level, log, pass) => (log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' ? undefined : pass(level, log)),
-});
-await bundle.write({
-  dir: FOLDER,
-  format: 'cjs',
-  sourcemap: true,
-  // `launch.sh` starts the bundle without `--enable-source-maps`.
-  banner: ({ isEntry }) => (isEntry ? `require('./${STACK_TRACES}');` : ''),
-  entryFileNames: '[name].cjs',
-  chunkFileNames: 'shared-[hash].cjs',
-});
+const ENTRIES = [['main', join(DIST, 'ops', 'begin.js')], ['doors', join(DIST, 'http/rest/readers/entry.js')], ...THREADS];
+for (const [name, file] of ENTRIES) await bundleEntry(name, file);
 copyFileSync(join(ROOT, 'ops', STACK_TRACES), join(FOLDER, STACK_TRACES));
-await bundle.close();
+
+/** One file with all that it needs at once (to find, read and check many takes longer), and one more for each part that is loaded later. */
+async function bundleEntry(name, file) {
+  const bundle = await rolldown({
+    cwd: ROOT,
+    platform: 'node',
+    input: { [name]: file },
+    external: OUTSIDE,
+    transform: { define: { TROUPE_BUNDLE: 'true' } },
+    plugins: [ownPlaces, smallModules],
+    // A package that one part loads late and another at once is loaded at once.
+    onLog: (level, log, pass) => (log.code === 'INEFFECTIVE_DYNAMIC_IMPORT' ? undefined : pass(level, log)),
+  });
+  await bundle.write({
+    dir: FOLDER,
+    format: 'cjs',
+    sourcemap: true,
+    // `launch.sh` starts the bundle without `--enable-source-maps`.
+    banner: ({ isEntry }) => (isEntry ? `require('./${STACK_TRACES}');` : ''),
+    entryFileNames: '[name].cjs',
+    chunkFileNames: `${name}-[hash].cjs`,
+    // Comments and spaces out: a thread keeps the text of its program. Names stay, for stack traces.
+    minify: { compress: false, mangle: false, codegen: true },
+  });
+  await bundle.close();
+}

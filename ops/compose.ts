@@ -14,16 +14,18 @@ import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
 import { steadyNowMs } from '../storage/threads/clock.js';
-import { bundledEntry } from '../storage/threads/entries.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
+import { readerWithServers } from './reader-entry.js';
 
 export interface Composition {
   readonly services: DoorServices;
   readonly node: NodeApi;
   readonly pool: EnginePool;
+  /** Resolves when the first threads are ready; rejects, with the pool closed, when they do not start. */
+  readonly started: Promise<void>;
 }
 
 /**
@@ -68,7 +70,9 @@ export async function compose(
       onFatal();
     },
   });
-  const [node] = await Promise.all([starting, started]).catch(async (error: unknown) => {
+  // The caller waits for the threads: meanwhile it can open servers, which readers take when they are ready.
+  started.catch(() => {});
+  const node = await starting.catch(async (error: unknown) => {
     await pool.close();
     throw error;
   });
@@ -94,7 +98,7 @@ export async function compose(
     dateMs: Date.now,
     monotonicMs,
   };
-  return { services, node, pool };
+  return { services, node, pool, started };
 }
 
 /** Readers with servers are as many as CPUs, since little else is left to do for a search. */
@@ -102,7 +106,7 @@ function readersOf(searchThreads: number, withDoors: boolean): Pick<PoolOptions,
   const count = searchThreads > 0 ? searchThreads : withDoors ? os.availableParallelism() : null;
   return {
     ...(count === null ? {} : { readers: count }),
-    ...(withDoors ? { entries: { reader: bundledEntry('doors', new URL('../http/rest/readers/entry.js', import.meta.url)) } } : {}),
+    ...(withDoors ? { entries: { reader: readerWithServers() } } : {}),
   };
 }
 

@@ -1,13 +1,13 @@
 /** The server, as `launch.sh` starts it: from settings to a serving node, and from a signal to an orderly end. */
 
-import { randomInt, randomUUID } from 'node:crypto';
 import nodeModule from 'node:module';
 import { PeerPortError } from '../cluster/transport/port-error.js';
-import type { Identity } from '../http/context/services.js';
-import { GrpcBindError, startGrpcDoor } from '../http/grpc/server.js';
-import { canSharePort } from '../http/rest/readers/doors.js';
-import { startRestDoor } from '../http/rest/start.js';
+import type { DoorServices, Identity } from '../http/context/services.js';
+import { canSharePort } from '../http/context/share-port.js';
+import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
+import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
+import type { EnginePool } from '../storage/pool/pool.js';
 import { type ClusterStart, parseCommandLine } from './cli.js';
 import { misplacedOptions, openCluster } from './cluster-start.js';
 import { compose } from './compose.js';
@@ -15,6 +15,7 @@ import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
+import { nodeIdentity } from './identity.js';
 import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
@@ -29,7 +30,6 @@ const EXIT_FOLDER_LOST = 3;
 const CLOSE_GRACE_MS = 30_000;
 /** How long a start waits for the node before it to be gone. */
 const LOCK_PATIENCE_MS = 5000;
-const PEER_ID_BOUND = 2 ** 47;
 const MEBIBYTE = 1 << 20;
 
 const startedMs = Date.now();
@@ -81,8 +81,7 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
     process.exit(EXIT_FOLDER_LOST);
   };
   try {
-    const identity: Identity = { id: randomUUID(), peerId: randomInt(1, PEER_ID_BOUND), version, startedMs };
-    await run(resolved.settings, start, identity, logOf);
+    await run(resolved.settings, start, nodeIdentity(version, startedMs), logOf);
   } catch (error) {
     fail(describeStartFailure(error, resolved.settings));
   }
@@ -93,12 +92,18 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const log = logOf('main');
   const { service, storage } = settings;
   const cluster = await openCluster(settings, start, identity.version, log);
-  const requestBytesMax = service.max_request_size_mb * MEBIBYTE;
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests;
-  const { node, pool, services } = await compose(settings, cluster, identity, logOf, () => process.exit(EXIT_FAILED), doorsInReaders);
+  const { node, pool, services, started } = await compose(
+    settings,
+    cluster,
+    identity,
+    logOf,
+    () => process.exit(EXIT_FAILED),
+    doorsInReaders,
+  );
   // From here on a signal ends in order what has been started.
-  const open: { close(graceMs: number): Promise<void> }[] = [];
+  const open: Door[] = [];
   const closeAll = async (): Promise<void> => {
     await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
     await node.close();
@@ -107,27 +112,12 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
     await cluster?.store.close();
   };
   endOnSignal(closeAll, log);
-  // Before the REST server, which says when the node is ready.
-  const grpc =
-    service.grpc_port === null
-      ? null
-      : await startGrpcDoor(services, {
-          host: service.host,
-          port: service.grpc_port,
-          maxMessageBytes: requestBytesMax,
-          logRequests,
-          readers: doorsInReaders ? pool : null,
-        });
-  if (grpc !== null) open.push(grpc);
-  const rest = await startRestDoor(services, {
-    host: service.host,
-    port: service.http_port,
-    maxBodyBytes: requestBytesMax,
-    cors: service.enable_cors,
-    logRequests,
-    readers: doorsInReaders ? pool : null,
-  });
-  open.push(rest);
+  let areOpen = false;
+  const notReady = (): string | null => (areOpen ? services.notReady() : 'servers are being opened');
+  const servers = openServers({ ...services, notReady }, service, doorsInReaders ? pool : null, logRequests, (door) => open.push(door));
+  // They wait for the first reader.
+  const [[rest, grpc]] = await Promise.all([servers, started]);
+  areOpen = true;
   const host = hostInUrl(service.host);
   const doors = {
     rest: `http://${host}:${rest.port}`,
@@ -138,6 +128,28 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   log.info('Troupe is listening', { ...doors, ...facts });
   // `compose` tells of a failure.
   node.whenReady().then(keepCompiledCode, () => {});
+}
+
+type Door = RestDoor | GrpcDoor;
+
+/** Opens the servers for clients side by side. onOpen: told of each at once, also if another one cannot be opened. */
+async function openServers(
+  services: DoorServices,
+  settings: NodeSettings['service'],
+  readers: EnginePool | null,
+  logRequests: boolean,
+  onOpen: (door: Door) => void,
+): Promise<readonly [RestDoor, GrpcDoor | null]> {
+  const { enable_cors: cors, grpc_port: grpcPort, host, http_port: port } = settings;
+  const bytesMax = settings.max_request_size_mb * MEBIBYTE;
+  const opened = <Kind extends Door>(door: Kind): Kind => {
+    onOpen(door);
+    return door;
+  };
+  const rest = startRestDoor(services, { host, port, maxBodyBytes: bytesMax, cors, logRequests, readers }).then(opened);
+  const grpc =
+    grpcPort === null ? null : startGrpcDoor(services, { host, port: grpcPort, maxMessageBytes: bytesMax, logRequests, readers });
+  return Promise.all([rest, grpc === null ? null : grpc.then(opened)]);
 }
 
 /** For the next start. Node.js does it at an orderly end, and a killed process has none. Node.js 20 has no such cache. */

@@ -3,7 +3,6 @@
  * and results, on the same files, without sockets.
  */
 
-import { randomInt, randomUUID } from 'node:crypto';
 import type { DoorServices } from '../http/context/services.js';
 import { type Call, callOperation } from '../http/embedded/in-process.js';
 import { TroupeError } from '../protocols/errors.js';
@@ -11,6 +10,7 @@ import type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/opera
 import { type Composition, compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { resolveSettings, SettingsError } from './config/resolve.js';
+import { nodeIdentity } from './identity.js';
 import { lockStorage, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, moduleLog, parseLevels } from './log.js';
 import { ownVersion } from './version.js';
@@ -69,12 +69,12 @@ export class Troupe {
     let lost = (): void => {};
     const lock = await lockStorage(settings.storage.storage_path, 0, () => lost());
     try {
-      const identity = { id: randomUUID(), peerId: randomInt(1, 2 ** 47), version: ownVersion(), startedMs: Date.now() };
+      const identity = nodeIdentity(ownVersion(), Date.now());
       const composition = await compose(settings, null, identity, logOf, () => {});
       const troupe = new Troupe(composition, lock);
       // Its threads end, and calls are refused from now on.
       lost = () => void troupe.close().catch(() => {});
-      await composition.node.whenReady().catch(async (error: unknown) => {
+      await Promise.all([composition.node.whenReady(), composition.started]).catch(async (error: unknown) => {
         await troupe.close();
         throw error;
       });

@@ -41,12 +41,15 @@ const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
 /** Every departure from a rule of this file, with its reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'ops/bench/common/baseline.ts imports usearch': 'the benchmark compares the node with usearch itself',
+  'protocols/late-modules.ts uses the process or the console': 'it only puts off the loading of modules that rooms use anyway',
+  'protocols/late-modules.ts uses disk, network or threads': 'it only puts off the loading of modules that rooms use anyway',
   'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
 };
 
 /** Programs and threads start here; whatever none of them leads to is dead. Tests are entries for test files only. */
 const ENTRIES = [
   'ops/main.ts',
+  'ops/begin.ts',
   'ops/troupe.ts',
   'ops/run.mjs',
   'ops/build-kernels.mjs',

@@ -3,10 +3,10 @@
  * source after they were copied.
  */
 
-import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
+import { crypto } from '../../protocols/late-modules.js';
 import { syncFolder } from '../context/checked-file.js';
 
 /** Access to staged files. Paths are relative to their folder and stay inside it. Errors: `storage`. */
@@ -58,7 +58,7 @@ export const STAGED_ON_DISK: StagedFiles = {
     }
   },
   settle: async (staged, files) => {
-    const folder = `${staged}-${randomUUID()}`;
+    const folder = `${staged}-${crypto().randomUUID()}`;
     await rename(staged, folder).catch((error: unknown) => {
       throw new TroupeError('storage', `the files of the transfer are not there: ${String(error)}`, { cause: error });
     });

@@ -4,11 +4,11 @@
  * by one rename, so a crash leaves it whole or not at all; leftovers under other names are removed at the next start.
  */
 
-import { randomUUID } from 'node:crypto';
 import { constants, statSync } from 'node:fs';
 import { access, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
+import { crypto } from '../../protocols/late-modules.js';
 import { initChecksum } from '../../storage/disk/checksum.js';
 import { isMarkedMade } from '../../storage/disk/format-marker.js';
 import { renameOwned, replaceFile, syncFolder } from '../context/checked-file.js';
@@ -111,7 +111,7 @@ class FolderOfCollections implements CollectionStore {
     const folder = folderName(collection.name);
     const existing = await loadExisting(this.path(folder), folder);
     if (existing !== null) return existing;
-    const unfinished = join(this.#root, UNFINISHED + randomUUID());
+    const unfinished = join(this.#root, UNFINISHED + crypto().randomUUID());
     await mkdir(unfinished, { recursive: true });
     await replaceFile(join(unfinished, CONFIG_FILE), encodeConfigFile(collection));
     await syncFolder(unfinished);
@@ -172,7 +172,7 @@ class FolderOfCollections implements CollectionStore {
   async setAside(folder: string): Promise<string | null> {
     const aside = join(this.storagePath, SET_ASIDE);
     await prepareFolder(aside);
-    const kept = join(aside, `${folder}.${randomUUID().slice(0, 8)}`);
+    const kept = join(aside, `${folder}.${crypto().randomUUID().slice(0, 8)}`);
     if (!(await moveIfThere(this.path(folder), kept))) return null;
     await syncFolder(aside);
     await syncFolder(this.#root);
@@ -188,7 +188,7 @@ class FolderOfCollections implements CollectionStore {
   }
 
   #deletedPath(): string {
-    return join(this.#root, DELETED + randomUUID());
+    return join(this.#root, DELETED + crypto().randomUUID());
   }
 
   /** Removes a path in the background; leftovers are removed at the next start. */

@@ -3,7 +3,7 @@
  * They serve as actor names, too.
  */
 
-import { createHash } from 'node:crypto';
+import { crypto } from '../../protocols/late-modules.js';
 
 /** Below the 255 bytes that most file systems allow for a name. */
 const FOLDER_NAME_MAX = 200;
@@ -30,7 +30,7 @@ function folderOf(name: string): string {
   for (const byte of Buffer.from(name, 'utf8'))
     folder += isPlain(byte) ? String.fromCharCode(byte) : `+${byte.toString(16).padStart(2, '0')}`;
   if (folder.length <= FOLDER_NAME_MAX) return folder;
-  const hash = createHash('sha256').update(name, 'utf8').digest('hex').slice(0, HASH_DIGITS);
+  const hash = crypto().createHash('sha256').update(name, 'utf8').digest('hex').slice(0, HASH_DIGITS);
   return `${folder.slice(0, FOLDER_NAME_MAX - HASH_DIGITS - 2)}++${hash}`;
 }
 

@@ -90,10 +90,11 @@ export class GrpcReaderDoor {
 
   private served(row: GrpcRow): Served {
     const { engine, path } = row;
-    const method = schema().methods.get(path);
-    if (engine === null || method === undefined) return (message, deadlineMs) => this.ask(path, message, deadlineMs);
-    const read = this.read(row, engine, method);
+    if (engine === null) return (message, deadlineMs) => this.ask(path, message, deadlineMs);
+    let read: ReturnType<GrpcReaderDoor['read']> | undefined;
     return async (message, deadlineMs, caller) => {
+      // The schema is made with the first call: clients should not wait for it to connect.
+      read ??= this.read(row, engine, schema().methods.get(path) as GrpcMethod);
       const outcome = await read(message, deadlineMs);
       if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, caller);
       return outcome === null ? this.ask(path, message, deadlineMs) : outcome;

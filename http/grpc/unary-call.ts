@@ -1,10 +1,10 @@
 /** One unary call over a stream: its message is put together, carried out and answered. */
 
 import { promisify } from 'node:util';
-import { gunzip, inflate } from 'node:zlib';
 import { CANCEL } from '../../protocols/http2/frames.js';
 import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
 import { literalBlock } from '../../protocols/http2/hpack-encoder.js';
+import { zlib } from '../../protocols/late-modules.js';
 import type { Ledger } from '../../storage/memory/shared-ledger.js';
 import type { CallHead } from './call-head.js';
 import type { Http2Session } from './http2-session.js';
@@ -24,7 +24,6 @@ export interface CallLimits {
 /** Deflate makes no more bytes than this of one. */
 const INFLATION_MAX = 1032;
 
-const unzip = { gzip: promisify(gunzip), deflate: promisify(inflate) };
 const OK_BLOCK = literalBlock(['grpc-status', '0', 'grpc-message', 'OK']);
 const ERROR_START: FieldList = [':status', '200', 'content-type', 'application/grpc+proto'];
 
@@ -116,7 +115,8 @@ export class UnaryCall implements StreamHandler, Caller {
       return [UNIMPLEMENTED, `Received message compressed with unsupported encoding "${encoding}"`];
     }
     try {
-      return await unzip[encoding](message, { maxOutputLength: this.limits.messageBytesMax });
+      const { gunzip, inflate } = zlib();
+      return await promisify(encoding === 'gzip' ? gunzip : inflate)(message, { maxOutputLength: this.limits.messageBytesMax });
     } catch (error) {
       return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
         ? [RESOURCE_EXHAUSTED, `Received message that decompresses to a size larger than ${this.limits.messageBytesMax}`]

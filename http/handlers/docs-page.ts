@@ -1,6 +1,6 @@
 /** The page that shows the API: one HTML text without outside resources, which reads `/openapi.json` and lets operations be tried. */
 
-import { createHash } from 'node:crypto';
+import { crypto } from '../../protocols/late-modules.js';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#ccd3da, #3a434c); --soft: light-dark(#f3f5f7, #20262c); --accent: light-dark(#0b5fa5, #7cc0ff); }
@@ -188,15 +188,17 @@ show().catch((error) => main.replaceChildren(String(error)));
 `;
 
 /** Scripts and styles of this page alone, and requests to this node alone. */
-export const DOCS_POLICY = [
-  "default-src 'none'",
-  `script-src '${hashOf(SCRIPT)}'`,
-  `style-src '${hashOf(STYLE)}'`,
-  "connect-src 'self'",
-  "form-action 'none'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+export function docsPolicy(): string {
+  return [
+    "default-src 'none'",
+    `script-src '${hashOf(SCRIPT)}'`,
+    `style-src '${hashOf(STYLE)}'`,
+    "connect-src 'self'",
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
 
 export const DOCS_PAGE = `<!doctype html>
 <html lang="en">
@@ -212,5 +214,5 @@ export const DOCS_PAGE = `<!doctype html>
 `;
 
 function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+  return `sha256-${crypto().createHash('sha256').update(text).digest('base64')}`;
 }

@@ -6,7 +6,7 @@ import type { NodeRequest } from '../context/node-request.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { metricsText } from '../reports/metrics.js';
 import { telemetryReport } from '../reports/telemetry.js';
-import { DOCS_PAGE, DOCS_POLICY } from './docs-page.js';
+import { DOCS_PAGE, docsPolicy } from './docs-page.js';
 
 export function root({ identity: { version } }: DoorServices): HttpAnswer {
   const value = { title: 'troupe - vector database', version: API_VERSION, commit: `troupe-${version}`, troupe: { version } };
@@ -36,7 +36,7 @@ export function metrics(services: DoorServices, { query }: NodeRequest): HttpAns
 }
 
 export function docs(): HttpAnswer {
-  return { kind: 'page', html: DOCS_PAGE, policy: DOCS_POLICY };
+  return { kind: 'page', html: DOCS_PAGE, policy: docsPolicy() };
 }
 
 /** What clients of this node should do otherwise. */

@@ -1,10 +1,10 @@
 /** `GET /telemetry`: the process, its collections, its requests, its engine and the tree of its actors. */
 
-import { createHash } from 'node:crypto';
 import os from 'node:os';
 import type { CallStats } from '../../actors/context/call-stats.js';
 import type { Durations } from '../../actors/context/durations.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
+import { crypto } from '../../protocols/late-modules.js';
 import type { MemoryReport } from '../../storage/memory/watch.js';
 import type { RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
@@ -56,7 +56,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
 
 /** A name that stands for another one without telling it. */
 export function hashedName(name: string): string {
-  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+  return crypto().createHash('sha256').update(name).digest('hex').slice(0, 16);
 }
 
 function appReport({ identity }: DoorServices, detailed: boolean): Json {

@@ -52,11 +52,13 @@ interface Decoder {
 /** Nodes of the code's tree: a child is a node, or a symbol as -1 - symbol. */
 type Node = [zero: number, one: number];
 
-const DECODER = decoderOf(treeOf());
+/** Made with the first text, since many connections have none. */
+let decoder: Decoder | undefined;
 
 /** Decodes bytes[from, to) into `into`, which has room for twice as many bytes; returns their number, or -1 for bytes that are no such text. */
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number, into: Uint8Array): number {
-  const { steps, mayEnd } = DECODER;
+  decoder ??= decoderOf(treeOf());
+  const { steps, mayEnd } = decoder;
   let state = 0;
   let length = 0;
   for (let at = from; at < to; at++) {

@@ -12,7 +12,7 @@ import { rethrowBroken } from '../../protocols/invariant.js';
 import { type ConsensusStore, type ConsensusWrite, NOTHING_STORED, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
-import { WORKER_ARGUMENTS } from '../pool/worker-slots.js';
+import { WORKER_ARGUMENTS } from '../pool/early-thread.js';
 import { threadEntry } from '../threads/entries.js';
 import { changesOf, type Held, packChanges } from './changes.js';
 import type { FromKeeper, ToKeeper } from './messages.js';

@@ -12,9 +12,10 @@
  */
 
 import { mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import { type Database, open, type RootDatabase, type Transaction } from 'lmdb';
+import type { Database, RootDatabase, Transaction } from 'lmdb';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
 import { type OwnedFolder, ownedFolderOf } from './owned-folder.js';
@@ -331,8 +332,16 @@ function dataFile(folder: string): string {
   return path.join(folder, 'data.mdb');
 }
 
+let library: typeof import('lmdb') | undefined;
+
+/** LMDB is loaded with the first environment that this thread opens: a thread that has none starts sooner and stays smaller. */
+function lmdb(): typeof import('lmdb') {
+  library ??= createRequire(import.meta.url)('lmdb') as typeof import('lmdb');
+  return library;
+}
+
 function openRoot(folder: string, plan: OpeningPlan, readOnly: boolean, databases: number): RootDatabase<Uint8Array, Uint8Array> {
-  return open<Uint8Array, Uint8Array>({
+  return lmdb().open<Uint8Array, Uint8Array>({
     path: folder,
     noSubdir: false,
     readOnly,

@@ -5,7 +5,8 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { threadEntry } from '../threads/entries.js';
 import type { BuildJob, BuildReport, BuildResult, BuildSources, FromBuilder, ReplicaKey } from '../threads/messages.js';
-import { WORKER_ARGUMENTS, type WorkerDepth, type WorkerEvent } from './worker-slots.js';
+import { WORKER_ARGUMENTS } from './early-thread.js';
+import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import type { WriterPool } from './writer-pool.js';
 
 /** What to build: see `BuildJob`. */

@@ -3,10 +3,11 @@
  * when one is ready and when it is lost, and puts a new one in its place.
  */
 
-import { type TransferListItem, Worker } from 'node:worker_threads';
+import type { TransferListItem, Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
+import { startThread, takeThread } from './early-thread.js';
 import { workerDelayMs } from './pool-state.js';
 
 /** One worker for telemetry. */
@@ -53,19 +54,6 @@ export interface SlotEvents<Incoming> {
   tellWorker(event: WorkerEvent): void;
 }
 
-/**
- * Options of Node for worker threads; undefined: those of the process. Only those of a program given as text have to be
- * left out, since workers would run files as such; others cannot be repeated (V8's are for the whole process).
- */
-export const WORKER_ARGUMENTS: string[] | undefined = process.execArgv.some((argument) => argument.startsWith('--input-type'))
-  ? []
-  : undefined;
-
-/**
- * Young garbage of readers and writers is small and short-lived; V8's default of 48 MB a thread only fills memory
- * (measured after 60k × 784 and 30,000 searches: 70 MB less with 6 MB a thread, at the same CPU per query).
- */
-const SMALL_YOUNG_GENERATION = { maxYoungGenerationSizeMb: 6 };
 const RESTART_WINDOW_MS = 60_000;
 
 interface Slot {
@@ -198,28 +186,28 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
   private fill(slot: Slot): Promise<void> {
     const { kind, entry, ledger } = this.options;
     const { index, name } = slot;
-    const worker = new Worker(entry, {
-      workerData: { index, memory: ledger.shareOf(name) },
-      name,
-      ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
-      resourceLimits: SMALL_YOUNG_GENERATION,
-    });
+    const data = { index, memory: ledger.shareOf(name) };
+    const early = takeThread(entry, name, data);
+    const worker = early?.worker ?? startThread(entry, name, data);
     slot.worker = worker;
     slot.startedMs = steadyNowMs();
     slot.isEnding = false;
     return new Promise((resolve, reject) => {
-      let error: Error | null = null;
+      let error = early?.error ?? null;
       let wasReady = false;
-      worker.on('error', (cause) => {
-        error = cause instanceof Error ? cause : new Error(String(cause));
-      });
-      worker.on('message', (message: Incoming) => {
-        if (message.kind !== 'ready') return this.on.message(index, message);
+      const becomeReady = (): void => {
         slot.up = true;
         wasReady = true;
         this.on.tellWorker({ name, kind, event: 'started', error: null });
         this.on.ready(index);
         resolve();
+      };
+      worker.on('error', (cause) => {
+        error = cause instanceof Error ? cause : new Error(String(cause));
+      });
+      worker.on('message', (message: Incoming) => {
+        if (message.kind === 'ready') becomeReady();
+        else this.on.message(index, message);
       });
       worker.on('exit', (code) => {
         if (slot.worker !== worker) {

@@ -1,6 +1,6 @@
 /** Runs a reader in this thread. Entries of readers call it; one with a server for clients says how it is opened. */
 
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
@@ -9,8 +9,14 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   if (parentPort === null) return;
   const port = parentPort;
   await initChecksum();
+  const data = workerData === null ? await firstMessage(port) : (workerData as ReaderData);
   const post = (message: FromReader, transfer?: ArrayBuffer[]): void => port.postMessage(message, transfer ?? []);
-  const reader = new Reader(workerData as ReaderData, post, () => port.close(), openDoor, peers);
+  const reader = new Reader(data, post, () => port.close(), openDoor, peers);
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
+}
+
+/** The data of a thread that began before its pool. The next message comes after it has said that it is ready. */
+function firstMessage(port: MessagePort): Promise<ReaderData> {
+  return new Promise((resolve) => port.once('message', resolve));
 }

@@ -7,11 +7,12 @@
  * This file is both sides: `verifyReplicas` and `verifyConsensus` start it as the child.
  */
 
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { childProcess } from '../../protocols/late-modules.js';
 import { readConsensus } from '../consensus-log/environment.js';
 import { CONSENSUS_DATABASES } from '../consensus-log/records.js';
 import { initChecksum } from '../disk/checksum.js';
@@ -80,7 +81,7 @@ class Checker {
   }
 
   private start(): ChildProcess {
-    const child = fork(fileURLToPath(import.meta.url), [CHILD_ARGUMENTS[this.kind]], {
+    const child = childProcess().fork(fileURLToPath(import.meta.url), [CHILD_ARGUMENTS[this.kind]], {
       execArgv: [],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { canSharePort } from '../../http/rest/readers/doors.js';
+import { canSharePort } from '../../http/context/share-port.js';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../ops/cluster/local-node.js';
 import { temporaryFolder, until } from './support.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { canSharePort } from '../../http/rest/readers/doors.js';
+import { canSharePort } from '../../http/context/share-port.js';
 import { failure, GrpcClient } from '../http/grpc/client.js';
 import { nodeFor, temporaryFolder } from './support.js';
 

@@ -3,8 +3,8 @@
  * other. At the first request that is not plain the connection, with all bytes from that request on, is handed on to Node's HTTP server.
  */
 
-import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { http } from '../../../protocols/late-modules.js';
 import type { Ledger } from '../../../storage/memory/shared-ledger.js';
 import { GrowingBytes } from '../../context/growing-bytes.js';
 import { type BytesTaker, takeBytes } from '../../context/socket-bytes.js';
@@ -52,8 +52,6 @@ interface Incoming {
 export const KEEP_ALIVE_MS = 75_000;
 const FIRST_REQUEST_MS = 60_000;
 const REQUEST_MS = 300_000;
-const BAD_REQUEST = lastWords(400, 'Client Error');
-const REQUEST_TIMEOUT = lastWords(408, 'Client Timeout');
 
 /** Bytes of later requests that are read before a request is answered. */
 const READ_AHEAD_BYTES_MAX = 65_536;
@@ -109,7 +107,7 @@ export class FastConnection implements BytesTaker {
     const waitedMs = nowMs - this.#sinceMs;
     if (this.#isIdle() && this.#hasAnswered) {
       if (waitedMs > KEEP_ALIVE_MS) this.cut();
-    } else if (waitedMs > (this.#incoming === null ? FIRST_REQUEST_MS : REQUEST_MS)) this.#endWith(REQUEST_TIMEOUT);
+    } else if (waitedMs > (this.#incoming === null ? FIRST_REQUEST_MS : REQUEST_MS)) this.#endWith(lastWords(408, 'Client Timeout'));
   }
 
   #isIdle(): boolean {
@@ -137,7 +135,7 @@ export class FastConnection implements BytesTaker {
   readonly #onEnd = (): void => {
     this.#hasEnded = true;
     if (this.#isIdle()) this.socket.destroySoon();
-    else if (!this.#isBusy) this.#endWith(BAD_REQUEST);
+    else if (!this.#isBusy) this.#endWith(lastWords(400, 'Client Error'));
     else if (this.#giveUp !== null) this.#endWork(this.#giveUp);
   };
 
@@ -297,9 +295,14 @@ export class FastConnection implements BytesTaker {
   }
 }
 
+/** The words of a status as Node.js has them. */
+function labelOf(status: number): string {
+  return status === 200 ? 'OK' : (http().STATUS_CODES[status] ?? 'unknown');
+}
+
 /** As Node's HTTP server writes it. */
 function headOf({ body, headers, status, type }: RestReply, isLast: boolean): string {
-  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
+  let text = `HTTP/1.1 ${status} ${labelOf(status)}\r\n`;
   for (let at = 0; at < headers.length; at += 2) text += `${headers[at]}: ${headers[at + 1]}\r\n`;
   if (type !== undefined) text += `content-type: ${type}\r\n`;
   const connection = isLast ? 'Connection: close' : `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}`;
@@ -308,7 +311,7 @@ function headOf({ body, headers, status, type }: RestReply, isLast: boolean): st
 
 /** Answer to a client that does not send a request in time or to its end, as Fastify writes it. */
 function lastWords(status: number, message: string): string {
-  const label = STATUS_CODES[status] as string;
+  const label = labelOf(status);
   const body = JSON.stringify({ error: label, message, statusCode: status });
   return `HTTP/1.1 ${status} ${label}\r\nContent-Length: ${body.length}\r\nContent-Type: application/json\r\n\r\n${body}`;
 }

@@ -23,12 +23,6 @@ export interface HandOnSocket {
 /** Operations that answer the same for as long as the process lives. */
 const FIXED: ReadonlySet<string> = new Set<OperationName>(['root', 'healthz', 'livez']);
 
-/** Whether threads of this process can listen on one port. Elsewhere the main thread takes all connections. */
-export function canSharePort(): boolean {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  return process.platform === 'linux' && (major > 22 || (major === 22 && minor >= 12)) && !(major === 23 && minor === 0);
-}
-
 export async function makeHandOnSocket(): Promise<HandOnSocket> {
   const folder = await mkdtemp(join(os.tmpdir(), 'troupe-'));
   return { path: join(folder, 'http'), remove: () => rm(folder, { recursive: true, force: true }) };

@@ -9,7 +9,7 @@
  * | 2          | a keyword or token longer than `KEYWORD_BYTES_MAX`: its first bytes and its SHA-256 |
  */
 
-import { createHash } from 'node:crypto';
+import { crypto } from '../../../protocols/late-modules.js';
 import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
 import type { FieldCondition, GeoArea, GeoPoint, Range } from '../../../protocols/model/filter.js';
 import { pathOf } from '../../../protocols/model/json-path.js';
@@ -265,7 +265,7 @@ function encodeValue(type: FieldType, value: IndexTerm): Uint8Array {
 function encodeKeyword(value: string): Uint8Array {
   const text = Buffer.from(value, 'utf8');
   if (text.length <= KEYWORD_BYTES_MAX) return Buffer.concat([Uint8Array.of(TAG_VALUE), text]);
-  const digest = createHash('sha256').update(text).digest();
+  const digest = crypto().createHash('sha256').update(text).digest();
   return Buffer.concat([Uint8Array.of(TAG_LONG_KEYWORD), text.subarray(0, KEYWORD_PREFIX_BYTES), digest]);
 }
 

@@ -1,0 +1,15 @@
+/**
+ * Entry of the bundle. The first reader is what a start waits for longest, so its thread begins at once and loads its program while the main
+ * thread loads the server.
+ */
+
+import { canSharePort } from '../http/context/share-port.js';
+import { beginThread } from '../storage/pool/early-thread.js';
+import { readerWithServers } from './reader-entry.js';
+
+/** Options with which the program prints something and ends. */
+const PRINTS = ['--help', '-h', '--version', '-V'];
+
+// Where settings want no servers in readers, this thread is not taken.
+if (canSharePort() && !process.argv.some((argument) => PRINTS.includes(argument))) beginThread(readerWithServers(), 'reader-0');
+void import('./main.js');
