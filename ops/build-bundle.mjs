@@ -45,7 +45,10 @@ const smallModules = {
   name: 'small-modules',
   transform(code, id) {
     if (!id.startsWith(join(ROOT, 'node_modules', 'nact') + sep)) return null;
-    const small = Object.entries(SMALL_MODULES).reduce((text, [name, module]) => text.replace(`require('${name}')`, () => module), code);
+    const small = Object.entries(SMALL_MODULES).reduce(
+      (text, [name, module]) => text.replace(new RegExp(`require\\('${name}'\\)`), () => module),
+      code,
+    );
     return { code: small, map: null };
   },
 };

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { beginThread, takeThread } from '../../../storage/pool/early-thread.js';
+import { EnginePool } from '../../../storage/pool/pool.js';
+import { threadEntry } from '../../../storage/threads/entries.js';
+
+const entry = threadEntry('reader');
+
+test('a reader that began before its pool becomes the pool’s first reader, and begins with what the pool gives it', async () => {
+  beginThread(entry, 'reader-0');
+  const events: string[] = [];
+  const { pool, started } = EnginePool.begin({ readers: 1, writers: 1 }, false);
+  pool.onWorker(({ event, name }) => events.push(`${name} ${event}`));
+  try {
+    await started;
+    assert.deepEqual(events, ['reader-0 started']);
+    // It is the pool's, so nobody else gets it.
+    assert.equal(takeThread(entry, 'reader-0', { index: 0 }), null);
+    // It answers: the collection is not here.
+    const asked = pool.read('query', ['none/0'], { path: {}, query: {}, body: null, deadlineMs: Date.now() + 10_000 });
+    await assert.rejects(asked, { code: 'unavailable' });
+  } finally {
+    await pool.close();
+  }
+});
+
+test('a thread that began early is given away once, and only by its own program and name', async () => {
+  beginThread(entry, 'reader-3');
+  assert.equal(takeThread(entry, 'reader-4', null), null);
+  assert.equal(takeThread(threadEntry('writer'), 'reader-3', null), null);
+  const taken = takeThread(entry, 'reader-3', { index: 3 });
+  assert.ok(taken !== null);
+  assert.equal(takeThread(entry, 'reader-3', null), null);
+  await taken.worker.terminate();
+});
