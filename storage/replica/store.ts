@@ -224,6 +224,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     }
     this.shape = transaction.shape;
     this.copies.note(transaction.rowChanges);
+    const { generation } = this.shape;
+    this.retiring.push(...transaction.emptied.map(({ handle }) => ({ generation, handle })));
     if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
     return result;
   }

@@ -108,6 +108,8 @@ export class Transaction {
   private readonly undos = new UndoLog();
   /** Rows that became live or are live no more; collected if a digest is kept. */
   readonly rowChanges: RowChange[] = [];
+  /** Segments that this transaction removes because they have no point any more. */
+  readonly emptied: SegmentRows[] = [];
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
   private readonly idValue = Buffer.alloc(4);
 
@@ -291,9 +293,26 @@ export class Transaction {
     if (this.unfinished !== null) this.unfinished = { ...this.unfinished, next };
   }
 
-  /** Ends the last slice, or gives the operation up: readers see what is there. */
+  /**
+   * Ends the last slice, or gives the operation up: readers see what is there. The segments that took no rows meanwhile take none afterwards,
+   * so that they are sealed as full ones are; those without any point go.
+   */
   endSlices(): void {
+    const { unfinished } = this;
     this.unfinished = null;
+    if (unfinished === null) return;
+    const closed = this.segments.filter((segment) => segment.isAppendable && unfinished.closed.has(segment.id));
+    const empty = closed.filter(({ building, deferred, held, live }) => live === 0 && held.size === 0 && !deferred && !building);
+    if (empty.length > 0) this.removeSegments(empty.map(({ id }) => id));
+    this.emptied.push(...empty);
+    const hasOthers = this.segments.some(({ id, isAppendable, rows }) => isAppendable && rows > 0 && !unfinished.closed.has(id));
+    for (const segment of hasOthers ? closed : []) {
+      if (segment.frozen) continue;
+      segment.frozen = true;
+      this.onUndo(() => {
+        segment.frozen = false;
+      });
+    }
   }
 
   // ---------------------------------------------------------------- shape

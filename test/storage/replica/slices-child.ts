@@ -22,7 +22,7 @@ async function slices(): Promise<void> {
 
 /** Changes more points by one operation than the heap has room for an object each. */
 async function heap(): Promise<void> {
-  const count = 150_000;
+  const count = 120_000;
   const replica = await Replica.open(specOf(folder, configOf({ size: 1, distance: 'Dot' })));
   for (let from = 0; from < count; from += 5000) {
     const ids = Array.from({ length: 5000 }, (_, at) => from + at);
