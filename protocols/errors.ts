@@ -77,6 +77,8 @@ export const ERROR_REASONS = {
   otherCollection: 'none',
   /** The operation was logged, and refused when it was applied: those of its request before it were carried out. */
   failedOnApply: 'none',
+  /** Stored data are not what was written: trying again finds the same. */
+  damaged: 'unknown',
   /** Another change of the same thing was agreed first: make the change again, of the newest. */
   changedMeanwhile: 'none',
   /** A peer that was chosen to hold a replica has left, or is leaving: choose again. */

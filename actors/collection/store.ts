@@ -58,6 +58,11 @@ export interface CollectionStore {
    * files.
    */
   exchangeShard(folder: string, shardId: number, staged: string): Promise<void>;
+  /**
+   * Moves the files of a shard, which must be closed, where no start looks for them, in the place of those that were moved there before.
+   * Result: the new path; null if there were none.
+   */
+  setShardAside(folder: string, shardId: number): Promise<string | null>;
   /** Moves a closed collection where no start looks for it. Result: the new path; null if it did not exist. */
   setAside(folder: string): Promise<string | null>;
 }
@@ -167,6 +172,18 @@ class FolderOfCollections implements CollectionStore {
     await syncFolder(this.path(folder));
     await syncFolder(this.#root);
     this.#discard(deleted);
+  }
+
+  async setShardAside(folder: string, shardId: number): Promise<string | null> {
+    const aside = join(this.storagePath, SET_ASIDE);
+    await prepareFolder(aside);
+    const kept = join(aside, `${folder}.${shardId}`);
+    const deleted = this.#deletedPath();
+    if (await moveIfThere(kept, deleted)) this.#discard(deleted);
+    if (!(await moveIfThere(this.#shardPath(folder, shardId), kept))) return null;
+    await syncFolder(aside);
+    await syncFolder(this.path(folder));
+    return kept;
   }
 
   async setAside(folder: string): Promise<string | null> {

@@ -39,7 +39,8 @@ export interface WriteAnswer {
 }
 
 export type ReplicaEffect =
-  | { readonly kind: 'open' }
+  /** isDamaged: the files could not be used when they were last, and never will be. */
+  | { readonly kind: 'open'; readonly isDamaged: boolean }
   /** As `open`, with other files. */
   | { readonly kind: 'install'; readonly install: InstallMessage }
   | { readonly kind: 'retryLater'; readonly attempt: number }

@@ -61,9 +61,9 @@ interface Performing {
 }
 
 const PERFORM: Row<ReplicaEffect, Performing, void> = {
-  open: ({ parts, context }) => {
+  open: ({ parts, context }, { isDamaged }) => {
     parts.figures ??= listen(context);
-    open(context);
+    open(context, isDamaged);
   },
   install: ({ context }, effect) => install(effect.install, context),
   retryLater: ({ context }, { attempt }) => {
@@ -161,14 +161,31 @@ function listen(context: ReplicaContext): StatsValve {
   };
 }
 
-function open(context: ReplicaContext): void {
-  const { key, folder, services } = context.props;
-  const checked = refuseLost(context.props);
+function open(context: ReplicaContext, isDamaged: boolean): void {
+  const { entry, key, folder, services, shardId } = context.props;
+  const config = () => configOf(context.props);
+  const setAside = async () => {
+    const kept = await services.store.setShardAside(entry.folder, shardId);
+    if (kept !== null) context.log.warn(`${context.path}: its files are damaged and kept as ${kept}; another replica fills it`);
+  };
   context.settle(
-    checked.then(() => services.files.open(key, folder, () => configOf(context.props))),
+    refuseLost(context.props).then(() => {
+      const isAnew = isDamaged && isFilledAnyway(context.props);
+      return isAnew ? services.files.reopen(key, folder, config, setAside) : services.files.open(key, folder, config);
+    }),
     (stats) => ({ kind: 'opened', stats }),
     (error) => ({ kind: 'openFailed', error }),
   );
+}
+
+/** Whether another replica has everything, and it is agreed that this one gets it from there. */
+function isFilledAnyway({ entry, services, shardId }: ReplicaProps): boolean {
+  const { assignments, barrier } = services;
+  if (entry.belonging === null || barrier === null || !assignments.isSettled) return false;
+  const replicas = assignments.of({ collection: entry.name, uid: entry.belonging.uid, shardId })?.replicas;
+  const own = replicas?.get(assignments.peerId);
+  if (replicas === undefined || own === undefined || own === 'Active' || own === 'Initializing') return false;
+  return [...replicas.values()].includes('Active');
 }
 
 /**

@@ -85,7 +85,7 @@ export function startReplica(config: CollectionConfig): ReplicaStep {
   return become<ReplicaLife, ReplicaEffect>(
     openingReplica(config, 0, null),
     { kind: 'announce', state: 'Opening', reason: null },
-    { kind: 'open' },
+    { kind: 'open', isDamaged: false },
   );
 }
 
@@ -126,7 +126,8 @@ function becomeFailed(next: FailedReplica, held: readonly HeldAnswer[]): Replica
 }
 
 function openAgain(state: FailedReplica): ReplicaStep {
-  return become<ReplicaLife, ReplicaEffect>(openingReplica(state.config, state.failures, state.reason), { kind: 'open' });
+  const isDamaged = state.reason.reason === 'damaged';
+  return become<ReplicaLife, ReplicaEffect>(openingReplica(state.config, state.failures, state.reason), { kind: 'open', isDamaged });
 }
 
 function installOverOpen(state: ServingReplica, message: Of<ReplicaMessage, 'install'>): ReplicaStep {

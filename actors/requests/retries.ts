@@ -31,6 +31,7 @@ function retryOfReason(reason: ErrorReason | undefined): Retry {
     case 'staleCopy':
     case 'otherCollection':
     case 'failedOnApply':
+    case 'damaged':
     case 'changedMeanwhile':
     case 'placementChanged':
     case 'actorCrashed':
@@ -62,6 +63,7 @@ export function isReadAgain(error: unknown): boolean {
     case 'staleCopy':
     case 'otherCollection':
     case 'failedOnApply':
+    case 'damaged':
     case 'changedMeanwhile':
     case 'placementChanged':
     // The other replicas have been asked already.

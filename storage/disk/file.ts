@@ -45,7 +45,7 @@ export class DamagedFile extends TroupeError {
   readonly path: string;
 
   constructor(file: string, what: string, cause?: unknown) {
-    super('storage', `${file}: ${what}`, cause === undefined ? {} : { cause });
+    super('storage', `${file}: ${what}`, cause === undefined ? { reason: 'damaged' } : { cause, reason: 'damaged' });
     this.name = 'DamagedFile';
     this.path = file;
   }

@@ -20,10 +20,19 @@ export function checkFormat(folder: string, format: number): void {
 }
 
 function readFormat(file: string): unknown {
+  const text = textOf(file);
   try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as { format: unknown }).format;
+    return (JSON.parse(text) as { format: unknown }).format;
   } catch (error) {
-    throw new TroupeError('storage', `${file} is damaged`, { cause: error });
+    throw new TroupeError('storage', `${file} is damaged`, { cause: error, reason: 'damaged' });
+  }
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new TroupeError('storage', `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
 

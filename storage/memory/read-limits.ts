@@ -39,9 +39,16 @@ export function readOomKills(): number | null {
   return null;
 }
 
-/** Memory of this process that the kernel cannot take back without ending it. */
+let usedBytes = 0;
+
+/** Memory of this process that the kernel cannot take back without ending it; what was known last if no descriptor is left to ask with. */
 export function readUsedBytes(): number {
-  return anonymousBytes(read('/proc/self/status')) ?? process.memoryUsage.rss();
+  try {
+    usedBytes = anonymousBytes(read('/proc/self/status')) ?? process.memoryUsage.rss();
+  } catch {
+    // It is asked for again soon.
+  }
+  return usedBytes;
 }
 
 /** The folders of this process's cgroups in each hierarchy, its own first. */

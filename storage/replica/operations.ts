@@ -2,7 +2,7 @@
  * Takes a replica's operations into the log, then into its points (Wal-W1, Wal-W2). Operations that are logged and not applied wait here.
  */
 
-import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
@@ -11,6 +11,7 @@ import { measured } from '../disk/meter.js';
 import { type Leader, NO_LEADER } from '../wal/log-tags.js';
 import type { WriteAheadLog } from '../wal/wal.js';
 import { applyOperation, narrowPart, type Part } from './apply.js';
+import type { Attempts } from './attempts.js';
 import { type IsOver, type WideWork, wideWork } from './slices.js';
 import type { Transaction } from './transaction.js';
 import type { Unfinished } from './unfinished.js';
@@ -50,6 +51,7 @@ export interface OperationsHost {
   beginSlice(): IsOver;
   /** Called before the first slice of an operation. */
   holdStats(): void;
+  readonly attempts: Pick<Attempts, 'begin' | 'end'>;
   /** Called after operations were applied. */
   applied(): void;
   warn(message: string): void;
@@ -77,11 +79,17 @@ export class Operations {
 
   /** Whether an operation is being applied in slices. */
   isSlicing = false;
+  private isOpening = false;
 
   /** Applies, at opening, operations that the log has and the points lack. Errors: those of `apply`. */
   *replaying(group: readonly NumberedOperation[]): Generator<Pause, void> {
     this.backlog.push(...group);
-    yield* this.applying();
+    this.isOpening = true;
+    try {
+      yield* this.applying();
+    } finally {
+      this.isOpening = false;
+    }
   }
 
   /** Forgets waiting operations after a reset of the log. */
@@ -125,8 +133,8 @@ export class Operations {
    * and not ended waits, as what is logged does.
    *
    * What is logged was acknowledged, and is never passed over (Op-O5): where it cannot be applied, that is thrown and it waits. Of a leader's
-   * operations that are not logged yet, one that cannot be applied fails alone, and the log has nothing in its place. Errors: `storage`; the
-   * first of `numbered` may have been logged and applied then.
+   * operations that are not logged yet, one that cannot be applied fails alone, and the log has nothing in its place. Errors: `storage`, with
+   * the reason `damaged` where another try would meet the same; the first of `numbered` may have been logged and applied then.
    */
   *applying(numbered: readonly NumberedOperation[] = []): Generator<Pause, AppliedUpdate[]> {
     const outcomes: AppliedUpdate[] = [];
@@ -159,7 +167,7 @@ export class Operations {
     const rest = alone ? unlogged.slice(0, 1 - logged.length) : unlogged;
     let outcomes: AppliedUpdate[];
     try {
-      outcomes = this.host.transact((transaction) => this.applyAll(transaction, [...logged, ...rest], logged.length, wasNothing));
+      outcomes = this.transact((transaction) => this.applyAll(transaction, [...logged, ...rest], logged.length, wasNothing));
     } catch (error) {
       if (error === WIDE) return null;
       throw error;
@@ -172,6 +180,22 @@ export class Operations {
   }
 
   /**
+   * Runs a transaction that applies what is logged. It is noted at opening, and for operations that may touch any number of points: what ends
+   * the process is met again at the next start (Op-O6).
+   */
+  private transact<T>(change: (transaction: Transaction) => T): T {
+    const { attempts, unfinished } = this.host;
+    const [first] = this.backlog;
+    if (first === undefined || !(this.isOpening || this.backlog.some(isUnbounded))) return this.host.transact(change);
+    attempts.begin(`${first.operation}${unfinished === null ? '' : ` from ${JSON.stringify(unfinished.next)} on`}`);
+    try {
+      return this.host.transact(change);
+    } finally {
+      attempts.end();
+    }
+  }
+
+  /**
    * Gives the place in the log of the operation that failed, the first one, to nothing. Errors: why it failed, if it is logged here or
    * elsewhere.
    */
@@ -180,6 +204,8 @@ export class Operations {
     if (logged !== undefined) throw notApplied(logged.operation, reason);
     const next = unlogged[0] as NumberedOperation;
     if (next.isLeaders !== true) throw notApplied(next.operation, reason);
+    // What is damaged stays so, and the next operation may meet it, too.
+    if (reasonOf(reason) === 'damaged') throw reason;
     const { operation } = next;
     this.host.warn(`operation ${operation} cannot be applied and is refused: ${textOf(reason)}`);
     this.host.transact((transaction) => {
@@ -263,7 +289,7 @@ export class Operations {
         return { operation, error: null, isNothing: false };
       }
       const logs = this.backlog.length === 0;
-      const outcome = this.host.transact((transaction) => {
+      const outcome = this.transact((transaction) => {
         if (error === null) applyPart(transaction, numbered, work.all());
         return this.end(transaction, numbered, logs, error);
       });
@@ -292,7 +318,7 @@ export class Operations {
     this.host.holdStats();
     while (work.next !== null) {
       const logs = this.backlog.length === 0;
-      this.host.transact((transaction) => {
+      this.transact((transaction) => {
         if (logs) this.append([numbered]);
         if (transaction.unfinished === null && work.next !== null) transaction.beginSlices(operation, work.next);
         applyPart(transaction, numbered, work.slice(transaction, this.host.beginSlice()));
@@ -360,8 +386,15 @@ function isRefusal(error: unknown): error is LmdbError | AppendError {
 }
 
 function notApplied(operation: number, error: unknown): TroupeError {
-  const detail = `operation ${operation} is logged and cannot be applied now, it will be tried again: ${errorFacts(error).detail}`;
-  return new TroupeError('storage', detail, { cause: error });
+  const reason = reasonOf(error);
+  const when = reason === 'damaged' ? '' : ' now, it will be tried again';
+  const detail = `operation ${operation} is logged and cannot be applied${when}: ${errorFacts(error).detail}`;
+  return new TroupeError('storage', detail, { cause: error, reason });
+}
+
+/** Whether the operation may change any number of points. */
+function isUnbounded({ logged: { operation } }: NumberedOperation): boolean {
+  return 'selector' in operation && operation.selector.kind === 'filter';
 }
 
 function textOf(error: unknown): string {

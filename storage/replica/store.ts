@@ -26,6 +26,7 @@ import type { ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { damagedRecord, MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
+import { Attempts } from './attempts.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
@@ -81,6 +82,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   readonly operations: Operations;
   readonly log: ReplicaLog;
   readonly copies: Copies;
+  readonly attempts: Attempts;
   private lastGeneration: number;
   private lastSegment: number;
   private commits = 0;
@@ -114,6 +116,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     this.lastGeneration = shape.generation;
     this.lastSegment = shape.manifest.nextSegment - 1;
     this.purging = [...shape.manifest.dropped];
+    this.attempts = new Attempts(spec.folder);
     this.operations = new Operations(this);
     this.log = new ReplicaLog(this);
     this.copies = new Copies(this);
@@ -126,14 +129,15 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
     await initChecksum();
     checkFormat(spec.folder, FORMAT);
-    if (damaged !== null) throw new TroupeError('storage', damaged);
+    if (damaged !== null) throw new TroupeError('storage', damaged, { reason: 'damaged' });
     const lmdb = path.join(spec.folder, 'lmdb');
     const isMade = isMarkedMade(spec.folder);
     if (!isMade) sweep(spec.folder);
     // Besides the readers: its writer, and builders.
     const environment = Environment.open(lmdb, writeFirstRecords, DATABASES, spec.readers + os.availableParallelism() + 1);
     try {
-      if (environment.isNew && isMade) throw new TroupeError('storage', `${path.join(lmdb, 'data.mdb')} is missing or empty`);
+      if (environment.isNew && isMade)
+        throw new TroupeError('storage', `${path.join(lmdb, 'data.mdb')} is missing or empty`, { reason: 'damaged' });
       if (environment.isNew) syncFolderNow(lmdb);
       const warn = (message: string): void => hooks.warn(message);
       const rowFiles = new AppendFolder(path.join(spec.folder, 'rows'));

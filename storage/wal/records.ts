@@ -232,5 +232,7 @@ export function uncheck(record: Uint8Array, name: string | (() => string)): Uint
 
 /** The error for a damaged record. name: `rows/3/256`, or any other text that identifies the record. */
 export function damagedRecord(name: string | (() => string)): TroupeError {
-  return new TroupeError('storage', `lmdb/data.mdb: record \`${typeof name === 'string' ? name : name()}\` is damaged`);
+  return new TroupeError('storage', `lmdb/data.mdb: record \`${typeof name === 'string' ? name : name()}\` is damaged`, {
+    reason: 'damaged',
+  });
 }

@@ -4,7 +4,7 @@
  * replicas of the worker get theirs.
  */
 
-import { type ErrorFacts, errorFacts, TroupeError } from '../../protocols/errors.js';
+import { type ErrorFacts, errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
@@ -369,10 +369,14 @@ export class ReplicaWriter {
     this.port.post({ kind: 'error', id, error: facts, stats });
   }
 
-  /** LMDB has shut the environment: nothing can be written until the replica is opened again. */
+  /**
+   * Gives up where no further try can succeed: LMDB has shut the environment, which takes no write until the replica is opened again, or
+   * what has to be read is damaged (Op-O5).
+   */
   private reportFatal(error: unknown): void {
     const reason = error instanceof TroupeError && error.cause instanceof LmdbError ? error.cause : error;
-    if (!this.fatalReported && reason instanceof LmdbError && reason.fatal) this.giveUp(reason);
+    const isFatal = reason instanceof LmdbError ? reason.fatal : this.store !== null && reasonOf(reason) === 'damaged';
+    if (!this.fatalReported && isFatal) this.giveUp(reason);
   }
 }
 

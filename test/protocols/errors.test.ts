@@ -41,7 +41,7 @@ test('without more said, what can follow after something was logged leaves it op
   const open = CODES.filter((code) => new TroupeError(code, 'why').outcome === 'unknown');
   assert.deepEqual(open, ['timeout', 'storage', 'internal']);
   const unknown = REASONS.filter((reason) => new TroupeError('unavailable', 'why', { reason }).outcome === 'unknown');
-  assert.deepEqual(unknown, ['answerLost', 'actorCrashed']);
+  assert.deepEqual(unknown, ['damaged', 'answerLost', 'actorCrashed']);
   assert.equal(errorFacts(new Error('a bug')).code, 'internal');
   assert.equal(outcomeOf(errorFacts(new Error('a bug'))), 'unknown');
 });

@@ -62,6 +62,10 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
         disk.removeBelow(staged);
       });
     },
+    setShardAside: async (folder, shardId) => {
+      await disk.write(`set ${folder}/${shardId} aside`, () => disk.removeBelow(`${path(folder)}/${shardId}`));
+      return `/${disk.name}/set-aside/${folder}.${shardId}`;
+    },
     setAside: async (folder) => {
       let kept = false;
       await disk.write(`set ${folder} aside`, () => {

@@ -59,6 +59,7 @@ export function retryOfRefused(submission: Submission, reason: ErrorReason | und
     case 'staleCopy':
     case 'otherCollection':
     case 'failedOnApply':
+    case 'damaged':
     case 'notReached':
     case 'answerLost':
     case 'actorCrashed':

@@ -100,6 +100,21 @@ test("a removed shard's files are gone, and removing them again does no harm", a
   assert.deepEqual((await readdir(store.path('a'))).sort(), ['2', 'config.json']);
 });
 
+test("a shard's files that are set aside take the place of those before, and no start finds them", async () => {
+  await store.create(collection('a'));
+  const shard = join(store.path('a'), '1');
+  assert.equal(await store.setShardAside('a', 1), null);
+  let kept: string | null = null;
+  for (const round of ['one', 'two']) {
+    await mkdir(shard);
+    await writeFile(join(shard, 'data'), round);
+    kept = await store.setShardAside('a', 1);
+  }
+  assert.equal(await readFile(join(kept as string, 'data'), 'utf8'), 'two');
+  assert.deepEqual(await readdir(store.path('a')), ['config.json']);
+  assert.deepEqual(await store.scan(), ['a']);
+});
+
 test('that a shard is ahead of its other replicas is known to the next start, and goes with its files', async () => {
   await store.create(collection('a'));
   assert.equal(store.isAhead('a', 1), false);

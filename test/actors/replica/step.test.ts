@@ -81,7 +81,9 @@ test('a replica that cannot be opened becomes Failed, tells why, and tries again
 test('a Failed replica that tries again keeps its reason until it is open', () => {
   const { state, effects } = stepReplica(failedReplica(CONFIG, BROKEN, 3), { kind: 'retry' });
   assert.deepEqual(state, openingReplica(CONFIG, 3, BROKEN));
-  assert.deepEqual(effects, [{ kind: 'open' }]);
+  assert.deepEqual(effects, [{ kind: 'open', isDamaged: false }]);
+  const damaged = failedReplica(CONFIG, { ...BROKEN, reason: 'damaged' }, 1);
+  assert.deepEqual(stepReplica(damaged, { kind: 'retry' }).effects, [{ kind: 'open', isDamaged: true }]);
   assert.deepEqual(stepReplica(state, INSTALL).effects, [{ kind: 'refuse', replyTo: 7, error: DEAD }]);
 });
 

@@ -26,6 +26,7 @@ const DECISIONS: Readonly<Record<ErrorReason, Decision>> = {
   changedMeanwhile: NEVER,
   placementChanged: NEVER,
   failedOnApply: { ...NEVER, mayBeWritten: true },
+  damaged: { ...NEVER, mayBeWritten: true },
   notReached: { ...NEVER, write: 'whenLedElsewhere', question: 'whenLedElsewhere' },
   answerLost: { ...NEVER, question: 'whenLedElsewhere', mayBeWritten: true },
   actorCrashed: { ...NEVER, mayBeWritten: true },

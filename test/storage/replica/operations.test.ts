@@ -25,6 +25,7 @@ function hostOf(error: Error): OperationsHost & { readonly warnings: string[] } 
     copying: null,
     beginSlice: () => () => false,
     holdStats: () => {},
+    attempts: { begin: () => {}, end: () => {} },
     applied: () => {},
     warn: (message) => warnings.push(message),
     warnings,
@@ -79,6 +80,15 @@ for (const [what, error] of [
     assert.equal(operations.waiting, 0);
   });
 }
+
+test('damage refuses no operation alone, as the next one may meet it, too: it is thrown with its reason', () => {
+  const damage = new TroupeError('storage', 'record `payload/3` is damaged', { reason: 'damaged' });
+  const operations = new Operations(hostOf(damage));
+  assert.throws(() => operations.apply([{ operation: 5, by: BY, logged: LOGGED, isLeaders: true }]), { reason: 'damaged' });
+  operations.log([{ operation: 5, by: BY, logged: LOGGED }]);
+  assert.throws(() => operations.apply(), { code: 'storage', reason: 'damaged', message: /operation 5 is logged/ });
+  assert.equal(operations.waiting, 1);
+});
 
 for (const [what, act] of [
   ['an operation of a leader', (operations: Operations) => operations.apply([{ operation: 5, by: BY, logged: LOGGED }])],

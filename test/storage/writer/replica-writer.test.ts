@@ -111,6 +111,24 @@ test('a replica whose log cannot be applied for long is given up with the reason
   );
 });
 
+for (const until of ['logged', 'applied'] as const) {
+  test(`a replica that meets damage while it applies what is to be ${until} is given up at once, with the reason`, async (t) => {
+    let pauses = 0;
+    const { said, take } = await opened(t, (_ms, run) => {
+      pauses += 1;
+      setImmediate(run);
+    });
+    const mocked = mock.method(Operations.prototype, 'applying', () => {
+      throw new TroupeError('storage', 'record `payload/3` is damaged', { reason: 'damaged' });
+    });
+    t.after(() => mocked.mock.restore());
+    await take({ ...write(7), write: { operations: [OPERATION], until, deadlineMs: Date.now() + 5000 } } as ToWriter);
+    while (!said.some(({ kind }) => kind === 'failed')) await new Promise((done) => setImmediate(done));
+    const reasons = said.flatMap((message) => (message.kind === 'failed' ? [message.error.reason] : []));
+    assert.deepEqual([reasons, pauses], [['damaged'], until === 'logged' ? 1 : 0]);
+  });
+}
+
 test('an expected failure is told to whoever asked, and the worker goes on', async (t) => {
   const { ended, take } = await opened(t);
   const late = { ...write(7), write: { operations: [OPERATION], until: 'applied', deadlineMs: 1 } } as ToWriter;
