@@ -23,7 +23,10 @@ export class ReplicaFiles {
   open(key: ReplicaKey, folder: string, config: () => CollectionConfig): Promise<ReplicaStats> {
     return this.#inTurn(key, async () => {
       await this.#close(key).catch(() => {});
-      const damaged = await this.verified.check(folder);
+      const check = () => this.verified.check(folder);
+      const asleep = await this.engine.openAsleep({ key, folder, config: config() }, check);
+      if (asleep !== null) return asleep;
+      const damaged = await check();
       return this.engine.openReplica({ key, folder, config: config() }, damaged);
     });
   }

@@ -100,6 +100,8 @@ export interface EnginePort extends ShardLogPort {
   /** The first of these points that is not there after all writes before; null: all are. */
   missing(key: ReplicaKey, ids: readonly PointId[], deadlineMs: number): Promise<PointId | null>;
   openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats>;
+  /** As `openReplica`, of one that is checked and opened when somebody needs it. Null: it has to be opened. */
+  openAsleep(spec: Omit<ReplicaSpec, 'readers'>, check: () => Promise<string | null>): Promise<ReplicaStats | null>;
   /** Nothing happens when it is not open. */
   closeReplica(key: ReplicaKey): Promise<void>;
   configure(key: ReplicaKey, config: CollectionConfig): Promise<void>;

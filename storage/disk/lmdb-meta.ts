@@ -67,6 +67,21 @@ export function damagedMeta(file: string): string | null {
   }
 }
 
+/** The number of the newest transaction in a file whose meta pages are sound; null: they are not. */
+export function newestTransaction(file: string): bigint | null {
+  if (damagedMeta(file) !== null) return null;
+  const fd = openSync(file, 'r');
+  try {
+    const pages = readMetaPages(fd);
+    if (typeof pages === 'string') return null;
+    const [first, second] = [pages.first, pages.second].map((meta) => meta.readBigUInt64LE(TRANSACTION_AT)) as [bigint, bigint];
+    if (first > second) return first;
+    return second;
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** Both meta pages, or what is wrong with them. */
 function readMetaPages(fd: number): MetaPages | string {
   const first = Buffer.alloc(META_BYTES);

@@ -46,6 +46,8 @@ export interface ReadState<T> {
   /** First in, first out; settled ones among them are skipped. */
   readonly waiting: Deque<QueuedRead<T>>;
   readonly waitingHeavy: Deque<QueuedRead<T>>;
+  /** Reads that wait for replicas to wake. */
+  readonly waitingAsleep: Set<QueuedRead<T>>;
   /** Waiting reads that are not settled, and bytes of their bodies. */
   waitingCount: number;
   waitingBytes: number;
@@ -59,6 +61,7 @@ export function readState<T>(readers: number, limits: ReadLimits, forHeavy = 0):
     firstForHeavy: readers,
     waiting: new Deque(),
     waitingHeavy: new Deque(),
+    waitingAsleep: new Set(),
     waitingCount: 0,
     waitingBytes: 0,
   };
@@ -102,6 +105,31 @@ export function leaveRead<T>(state: ReadState<T>, reader: number, id: number): v
   read.attempts--;
   state.waitingHeavy.push(read);
   countWaiting(state, read, 1);
+}
+
+/** Takes a read off a reader that has not all of its replicas awake; `returnRead` brings it back. Undefined: nobody waits for it any more. */
+export function setAside<T>(state: ReadState<T>, reader: number, id: number): QueuedRead<T> | undefined {
+  const { inFlight } = state.readers[reader] as ReaderSlot<T>;
+  const read = inFlight.get(id);
+  inFlight.delete(id);
+  if (read === undefined || read.settled) return undefined;
+  read.attempts--;
+  state.waitingAsleep.add(read);
+  countWaiting(state, read, 1);
+  return read;
+}
+
+/** A read that was set aside is the next of its kind. */
+export function returnRead<T>(state: ReadState<T>, read: QueuedRead<T>): void {
+  if (state.waitingAsleep.delete(read) && !read.settled) queueOf(state, read).unshift(read);
+}
+
+/** A read that was set aside gets no answer from a reader. Whether somebody waits for it. */
+export function dropRead<T>(state: ReadState<T>, read: QueuedRead<T>): boolean {
+  if (!state.waitingAsleep.delete(read) || read.settled) return false;
+  read.settled = true;
+  countWaiting(state, read, -1);
+  return true;
 }
 
 /** The next waiting read and the reader that gets it, while there is one of each. */
@@ -247,6 +275,7 @@ function queueOf<T>(state: ReadState<T>, { isHeavy }: QueuedRead<T>): Deque<Queu
 function* allWaiting<T>(state: ReadState<T>): Generator<QueuedRead<T>> {
   yield* state.waiting;
   yield* state.waitingHeavy;
+  yield* state.waitingAsleep;
 }
 
 /** The reader for the next read of its kind; -1: each has enough. */

@@ -44,6 +44,7 @@ import { GatherPool } from './gather-pool.js';
 import { type OpenReaderDoor, ReaderPool } from './reader-pool.js';
 import { NO_REPLICA_LIMIT, type ReplicaLimit } from './replica-limit.js';
 import { ShardLogCalls } from './shard-log-calls.js';
+import type { SleepLimits } from './sleep-policy.js';
 import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
 
@@ -73,6 +74,8 @@ export interface PoolOptions {
   readonly gathers?: boolean;
   /** Counts the memory of requests and threads. Default: one that refuses nothing. */
   readonly ledger?: SharedLedger;
+  /** When replicas fall asleep (tests). */
+  readonly sleep?: SleepLimits;
   /** Worker entries other than the built ones (tests). */
   readonly entries?: { readonly reader?: URL; readonly writer?: URL; readonly builder?: URL; readonly gather?: URL };
 }
@@ -147,7 +150,12 @@ export class EnginePool implements ShardLogPort {
         closing,
         ledger,
       },
-      { retired: (key, generation, frees) => this.writerPool.retired(key, generation, frees), watchDeadline, tellWorker },
+      {
+        retired: (key, generation, frees) => this.writerPool.retired(key, generation, frees),
+        wake: (keys) => this.writerPool.wake(keys),
+        watchDeadline,
+        tellWorker,
+      },
     );
     this.writerPool = new WriterPool(
       {
@@ -158,6 +166,7 @@ export class EnginePool implements ShardLogPort {
         entry: entries?.writer,
         closing,
         ledger,
+        sleep: options.sleep,
       },
       this.readerPool,
       {
@@ -246,6 +255,14 @@ export class EnginePool implements ShardLogPort {
   openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats> {
     // The replica's writer is waited for, so it begins before the readers do.
     return this.writerPool.openReplica(spec, damaged).finally(() => this.readerPool.startOthers());
+  }
+
+  /**
+   * As `openReplica`, of a small replica that was closed in order, while there are enough others: it stays asleep until somebody needs it, and is
+   * checked first then. Null: it has to be opened.
+   */
+  openAsleep(spec: Omit<ReplicaSpec, 'readers'>, check: () => Promise<string | null>): Promise<ReplicaStats | null> {
+    return this.writerPool.openAsleep(spec, check);
   }
 
   /** Closes a replica: when it resolves no thread has any file of it open. Writes that were queued are done. */
@@ -370,7 +387,7 @@ export class EnginePool implements ShardLogPort {
         ...this.buildRuns.depths(now),
         ...(this.gatherPool?.depths(now) ?? []),
       ],
-      replicas: { open: this.writerPool.replicaCount, ...this.replicaLimit },
+      replicas: { open: this.writerPool.openCount, ...this.replicaLimit },
     };
   }
 

@@ -23,12 +23,14 @@ import type {
   ReadOperation,
   ReplicaKey,
   ShardKeyMap,
+  Sleeping,
   SplitJob,
   SplitWrite,
   ToReader,
   WeighJob,
 } from '../threads/messages.js';
 import {
+  dropRead,
   expireReads,
   finishRead,
   leaveRead,
@@ -42,6 +44,8 @@ import {
   type ReadState,
   readState,
   retryAfterMs,
+  returnRead,
+  setAside,
   stuckAlone,
   stuckReaders,
 } from './pool-state.js';
@@ -66,6 +70,8 @@ export interface ReaderPoolOptions {
 export interface ReaderPoolEvents {
   /** Every reader has dropped the sets of a replica before `generation`. frees: whether memory went with them. */
   retired(key: ReplicaKey, generation: number, frees: boolean): void;
+  /** Resolves when these replicas are awake. Errors: `unavailable` where one is not open; what its opening throws. */
+  wake(keys: readonly ReplicaKey[]): Promise<void>;
   /** A read has this deadline (`steadyNowMs()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
   tellWorker(event: WorkerEvent): void;
@@ -105,6 +111,8 @@ interface ReplicaSets {
   readonly retiring: Map<number, { readonly readers: Set<number>; readonly frees: boolean }>;
   /** Whether readers have dropped sets of an earlier opening since the last retirement. */
   hasOutlived: boolean;
+  /** Null while it is awake. */
+  sleeping: Sleeping | null;
 }
 
 interface Detaching {
@@ -144,6 +152,8 @@ export class ReaderPool {
   private nextId = 1;
   /** Calls of `settled`, oldest first: a reader's answers are to those that wait for it, in this order. */
   private settling: Settling[] = [];
+  private newSleeping: Sleeping[] = [];
+  private tellingSleeping: NodeJS.Immediate | null = null;
   private readonly garbage = new GarbageCollector();
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
   private answerMs = 1;
@@ -213,6 +223,7 @@ export class ReaderPool {
     this.garbage.stop();
     if (this.showingOwnReads !== null) clearImmediate(this.showingOwnReads);
     if (this.endingIdle !== null) clearTimeout(this.endingIdle);
+    if (this.tellingSleeping !== null) clearImmediate(this.tellingSleeping);
     for (const { done } of this.settling.splice(0)) done();
     return this.slots.endAll();
   }
@@ -383,7 +394,22 @@ export class ReaderPool {
 
   /** From here on sets of the replica are handed round. */
   addReplica(key: ReplicaKey): void {
-    this.sets.set(key, { attaches: [], retiring: new Map(), hasOutlived: false });
+    this.sets.set(key, { attaches: [], retiring: new Map(), hasOutlived: false, sleeping: null });
+  }
+
+  /** As `addReplica`, of one that is asleep. */
+  addSleeping(sleeping: Sleeping): void {
+    this.sets.set(sleeping.key, { attaches: [], retiring: new Map(), hasOutlived: false, sleeping });
+    // Many are added at a start: readers hear of them together.
+    this.newSleeping.push(sleeping);
+    this.tellingSleeping ??= setImmediate(() => this.tellSleeping());
+  }
+
+  private tellSleeping(): void {
+    if (this.tellingSleeping !== null) clearImmediate(this.tellingSleeping);
+    this.tellingSleeping = null;
+    const replicas = this.newSleeping.splice(0).filter((sleeping) => this.sets.get(sleeping.key)?.sleeping === sleeping);
+    if (replicas.length > 0) this.slots.postAll({ kind: 'asleep', replicas });
   }
 
   removeReplica(key: ReplicaKey): void {
@@ -398,6 +424,7 @@ export class ReaderPool {
   attach(attach: Attach): void {
     const sets = this.sets.get(attach.spec.key);
     if (sets === undefined) return;
+    sets.sleeping = null;
     // Sets of an earlier opening have other memories: readers drop them as they get this one.
     const kept = sets.attaches.filter((known) => known.openCommit === attach.openCommit && known.set.generation !== attach.set.generation);
     sets.hasOutlived ||= kept.length < sets.attaches.length;
@@ -426,19 +453,30 @@ export class ReaderPool {
     this.sets.get(key)?.retiring.clear();
   }
 
-  /** Has every reader let go of the replica and its files; resolves when they have. frees: whether memory worth a collection goes with it. */
-  detach(key: ReplicaKey, frees: boolean): Promise<void> {
+  /**
+   * Has every reader let go of the replica and its files; resolves when they have. frees: whether memory worth a collection goes with it.
+   * sleeps: what readers keep of one that only sleeps.
+   */
+  detach(key: ReplicaKey, frees: boolean, sleeps: Sleeping | null = null): Promise<void> {
     const readers = this.slots.indicesUp();
     // Messages that passed through here referred to its memory, too.
     if (frees) this.garbage.soon();
-    if (readers.size === 0) return Promise.resolve();
     const sets = this.sets.get(key);
+    if (sets !== undefined) sets.sleeping = sleeps;
+    this.tellSleeping();
+    if (readers.size === 0) return Promise.resolve();
     // A reader that starts now must not get what is being detached.
     if (sets !== undefined) sets.attaches = [];
     return new Promise((resolve) => {
       this.detaching.set(key, { readers, done: resolve });
-      this.slots.postAll({ kind: 'detach', key, frees });
+      this.slots.postAll({ kind: 'detach', key, frees, sleeps });
     });
+  }
+
+  /** Has every reader forget a replica that is asleep. */
+  forget(key: ReplicaKey): void {
+    this.tellSleeping();
+    this.slots.postAll({ kind: 'forget', key });
   }
 
   private readerRetired(reader: number, key: ReplicaKey, generation: number): void {
@@ -469,6 +507,7 @@ export class ReaderPool {
     this.slots.post(index, { kind: 'aliases', aliases: this.aliases });
     this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
+    this.slots.post(index, { kind: 'asleep', replicas: [...this.sets.values()].flatMap(({ sleeping }) => sleeping ?? []) });
     if (this.showingOwnReads === null) this.slots.post(index, this.ownReadsMessage());
     if (index < this.count) for (const open of this.openers) this.postDoor(index, open);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
@@ -509,6 +548,9 @@ export class ReaderPool {
         else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
         return;
       }
+      case 'asleep':
+        this.wakeFor(index, message.id, message.keys);
+        return;
       case 'tooHeavy':
         leaveRead(this.reads, index, message.id);
         this.startForHeavy();
@@ -543,6 +585,22 @@ export class ReaderPool {
       default:
         assertNever(message);
     }
+  }
+
+  /** A read comes back when the replicas that it needs are awake. */
+  private wakeFor(index: number, id: number, keys: readonly ReplicaKey[]): void {
+    const read = setAside(this.reads, index, id);
+    this.pump();
+    if (read === undefined) return;
+    this.on.wake(keys).then(
+      () => {
+        returnRead(this.reads, read);
+        this.pump();
+      },
+      (error: TroupeError) => {
+        if (dropRead(this.reads, read)) read.work.reject(error);
+      },
+    );
   }
 
   /** The reader gets its next read before the answer is looked at, so that it does not wait for the main thread. */

@@ -11,12 +11,16 @@ import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { isMarkedMade } from '../disk/format-marker.js';
 import { lacking } from '../disk/machine.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
+import { readSleepRecord } from '../replica/sleep-record.js';
+import { unkeyedShards } from '../sharding/keys.js';
 import { threadEntry } from '../threads/entries.js';
-import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, ToWriter } from '../threads/messages.js';
+import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, Sleeping, ToWriter } from '../threads/messages.js';
 import { FreedMemory } from './freed-memory.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
 import { beyondLimit, type ReplicaLimit } from './replica-limit.js';
+import { isSmallAndQuiet, SLEEP_LIMITS, type SleepLimits } from './sleep-policy.js';
+import { type HeldUntilAwake, type Sleeper, Sleepers } from './sleepers.js';
 import { shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
 
 export interface WriterPoolOptions {
@@ -30,6 +34,8 @@ export interface WriterPoolOptions {
   readonly entry: URL | undefined;
   readonly closing: AbortSignal;
   readonly ledger: SharedLedger;
+  /** Default: `SLEEP_LIMITS`. */
+  readonly sleep: SleepLimits | undefined;
 }
 
 export interface WriterPoolEvents {
@@ -42,14 +48,20 @@ export interface WriterPoolEvents {
 }
 
 /** A replica and its writer. */
-export interface Replica {
+export interface Replica extends Sleeper {
   spec: ReplicaSpec;
   readonly writer: number;
   stats: ReplicaStats | null;
-  /** Its writer has it open. */
+  /** It takes reads and writes: its writer has it open, or it is asleep. */
   open: boolean;
   /** Settled when no reader has anything of an earlier opening. */
   readersFree: Promise<void>;
+}
+
+interface CallOptions {
+  readonly bytes?: number;
+  readonly deadlineMs?: number;
+  readonly transfer?: TransferListItem[];
 }
 
 /** What a writer answers to a message. */
@@ -66,6 +78,7 @@ const QUEUED_WRITES_MAX = 1024;
 const QUEUED_WRITE_BYTES_MAX = 128 << 20;
 
 interface PendingCall {
+  readonly replica: Replica;
   readonly isWrite: boolean;
   readonly bytes: number;
   readonly deadlineMs: number;
@@ -87,6 +100,9 @@ export class WriterPool {
   private readonly slots: WorkerSlots<FromWriter, ToWriter>;
   private readonly queues: readonly WriterQueue[];
   private readonly replicas = new Map<ReplicaKey, Replica>();
+  /** How many replicas each writer has. */
+  private readonly counts: number[];
+  private readonly sleepers: Sleepers<Replica>;
   private readonly freed = new FreedMemory();
   private readonly closing: AbortSignal;
   private readonly replicaLimit: ReplicaLimit;
@@ -101,6 +117,12 @@ export class WriterPool {
     const { count, closing } = options;
     this.closing = closing;
     this.replicaLimit = options.replicaLimit;
+    this.counts = Array.from({ length: count }, () => 0);
+    this.sleepers = new Sleepers(options.sleep ?? SLEEP_LIMITS, {
+      open: (replica, damaged) => this.openOnWriter(replica, damaged),
+      close: (replica) => this.closeAsleep(replica),
+      fail: (replica, error) => this.fail(replica, error),
+    });
     this.limits = {
       queuedMax: options.queuedWritesMax ?? QUEUED_WRITES_MAX,
       queuedBytesMax: options.queuedWriteBytesMax ?? QUEUED_WRITE_BYTES_MAX,
@@ -130,6 +152,7 @@ export class WriterPool {
 
   /** Every writer ends. */
   close(): Promise<unknown> {
+    this.sleepers.stop();
     return this.slots.endAll();
   }
 
@@ -138,31 +161,72 @@ export class WriterPool {
     const { key } = spec;
     if (this.replicas.has(key)) throw new TroupeError('conflict', `replica ${key} is open`);
     // One that is there already is opened if anyhow possible: its points are nowhere else.
-    const beyond = isMarkedMade(spec.folder) ? null : beyondLimit(this.replicaLimit, this.replicas.size, 1);
+    const beyond = isMarkedMade(spec.folder) ? null : beyondLimit(this.replicaLimit, this.openCount, 1);
     if (beyond !== null) throw lacking(`replica ${key} is not made: ${beyond}`);
-    const replica: Replica = {
-      spec: { ...spec, readers: this.readers.slotCount },
-      writer: chooseWriter(this.queues.map((_, index) => this.replicasOf(index).length)),
-      stats: null,
-      open: false,
-      readersFree: Promise.resolve(),
-    };
-    this.replicas.set(key, replica);
+    const replica = this.newReplica(spec);
     this.readers.addReplica(key);
     try {
-      if (!this.slots.isUp(replica.writer)) await this.startWriterOf(replica);
-      return await this.openOnWriter(replica, damaged);
+      const stats = await this.openOnWriter(replica, damaged);
+      replica.open = true;
+      this.sleepers.noteAwake(replica);
+      return stats;
     } catch (error) {
       if (this.replicas.get(key) === replica) {
         await this.readers.detach(key, true);
         this.remove(key);
       }
       throw error;
+    } finally {
+      this.sleepers.noteOpening();
     }
   }
 
-  get replicaCount(): number {
-    return this.replicas.size;
+  /** Replicas that take descriptors and addresses: those that are not asleep. */
+  get openCount(): number {
+    return this.replicas.size - this.sleepers.asleepCount;
+  }
+
+  /** See `EnginePool.openAsleep`. */
+  async openAsleep(spec: Omit<ReplicaSpec, 'readers'>, check: () => Promise<string | null>): Promise<ReplicaStats | null> {
+    const { folder, key } = spec;
+    if (this.sleepers.opensNext()) return null;
+    const stats = await readSleepRecord(folder, key);
+    if (stats === null || !isSmallAndQuiet(stats) || this.replicas.has(key)) return null;
+    const replica = this.newReplica(spec);
+    Object.assign(replica, { stats, check, open: true });
+    this.sleepers.noteAsleep(replica);
+    this.readers.addSleeping(sleepingOf(replica));
+    return stats;
+  }
+
+  private newReplica(spec: Omit<ReplicaSpec, 'readers'>): Replica {
+    const replica: Replica = {
+      spec: { ...spec, readers: this.readers.slotCount },
+      writer: chooseWriter(this.counts),
+      stats: null,
+      open: false,
+      readersFree: Promise.resolve(),
+      life: 'awake',
+      held: [],
+      moving: Promise.resolve(),
+      check: null,
+      place: this.sleepers.newPlace(),
+      calls: 0,
+      keepsLog: false,
+    };
+    this.replicas.set(spec.key, replica);
+    (this.counts[replica.writer] as number) += 1;
+    return replica;
+  }
+
+  /** Resolves when these replicas are awake. Errors: `unavailable` where one is not open; what its opening throws. */
+  async wake(keys: readonly ReplicaKey[]): Promise<void> {
+    await Promise.all(
+      keys.map(async (key) => {
+        const replica = this.openReplicaOf(key);
+        if (replica.life !== 'awake') await new Promise<void>((go, fail) => this.sleepers.hold(replica, { go, fail }));
+      }),
+    );
   }
 
   /** See `EnginePool.closeReplica`. */
@@ -170,6 +234,12 @@ export class WriterPool {
     const replica = this.replicas.get(key);
     if (replica === undefined) return;
     replica.open = false;
+    await this.sleepers.settled(replica);
+    if (replica.life === 'asleep') {
+      this.readers.forget(key);
+      this.remove(key);
+      return;
+    }
     // The process ends, and all memory with it.
     const frees = !this.closing.aborted && this.freed.isWorthCollecting(replica.stats);
     try {
@@ -179,6 +249,14 @@ export class WriterPool {
     } finally {
       this.remove(key);
     }
+  }
+
+  /** Closes a replica that goes on being there. */
+  private async closeAsleep(replica: Replica): Promise<void> {
+    const { key } = replica.spec;
+    const frees = this.freed.isWorthCollecting(replica.stats);
+    await this.readers.detach(key, frees, sleepingOf(replica));
+    await this.send(replica, { kind: 'close', id: 0, key, frees }, {});
   }
 
   /** See `EnginePool.configure`. */
@@ -215,14 +293,21 @@ export class WriterPool {
    * Sends a message that is answered. Its `id` is given here.
    * Errors: `unavailable` when the writer is or gets lost; `timeout` at the deadline, if it has one; what the writer answers.
    */
-  call(
-    replica: Replica,
-    message: Extract<ToWriter, { id: number }>,
-    options: { bytes?: number; deadlineMs?: number; transfer?: TransferListItem[] } = {},
-  ): Promise<CallAnswer> {
+  call(replica: Replica, message: Extract<ToWriter, { id: number }>, options: CallOptions = {}): Promise<CallAnswer> {
+    const { life, stats } = replica;
+    if (life === 'awake') this.sleepers.uses.note(replica.place);
+    // Asked of every replica at the start of a node of a cluster, and known.
+    if (message.kind === 'position' && life === 'asleep' && stats !== null)
+      return Promise.resolve({ value: stats.position, stats, usage: null });
+    return this.send(replica, message, options);
+  }
+
+  /** As `call`; `open` and `close` are what moves a replica between awake and asleep, all others are held meanwhile. */
+  private send(replica: Replica, message: Extract<ToWriter, { id: number }>, options: CallOptions): Promise<CallAnswer> {
     const queue = this.queueOf(replica);
+    const waits = replica.life !== 'awake' && message.kind !== 'open' && message.kind !== 'close';
     return new Promise((resolve, reject) => {
-      if (!this.slots.isUp(replica.writer)) {
+      if (!waits && !this.slots.isUp(replica.writer)) {
         return reject(
           new TroupeError('unavailable', `the writer of replica ${replica.spec.key} is starting again`, { retryAfterMs: 1000 }),
         );
@@ -231,12 +316,27 @@ export class WriterPool {
       const bytes = options.bytes ?? 0;
       const deadlineMs = options.deadlineMs ?? Number.POSITIVE_INFINITY;
       const isWrite = WRITES.has(message.kind);
-      queue.calls.set(id, { isWrite, bytes, deadlineMs, resolve, reject, settled: false });
+      queue.calls.set(id, { replica, isWrite, bytes, deadlineMs, resolve, reject, settled: false });
+      replica.calls++;
+      if (message.kind === 'checkpoint') replica.keepsLog = true;
+      if (message.kind === 'releaseCheckpoint') replica.keepsLog = false;
       queue.queuedBytes += bytes;
       if (isWrite) queue.queuedWrites++;
-      this.slots.post(replica.writer, { ...message, id }, options.transfer);
+      const post = (): void => this.slots.post(replica.writer, { ...message, id }, options.transfer);
+      if (waits) this.sleepers.hold(replica, this.heldCall(replica.writer, id, post));
+      else post();
       this.on.watchDeadline(deadlineMs);
     });
+  }
+
+  private heldCall(writer: number, id: number, post: () => void): HeldUntilAwake {
+    const isThere = (): boolean => this.queues[writer]?.calls.has(id) === true;
+    return {
+      go: () => {
+        if (isThere()) post();
+      },
+      fail: (error) => this.finishCall(writer, id)?.reject(error),
+    };
   }
 
   /** Every reader has dropped the replica's sets before `generation`: its writer may free what only they used (View-V4). */
@@ -278,10 +378,13 @@ export class WriterPool {
   private writerReady(index: number): void {
     // After a loss: its replicas recover from what is on disk.
     for (const replica of this.replicasOf(index)) {
-      if (!replica.open) continue;
+      if (!replica.open || replica.life !== 'awake') continue;
       replica.open = false;
       replica.readersFree
         .then(() => this.openOnWriter(replica, null))
+        .then(() => {
+          replica.open = true;
+        })
         .catch((error: unknown) => this.on.tellFailed(replica.spec.key, asTroupeError(error)));
     }
   }
@@ -290,6 +393,7 @@ export class WriterPool {
     const queue = this.queues[index] as WriterQueue;
     const calls = [...queue.calls.values()];
     queue.calls.clear();
+    for (const { replica } of calls) replica.calls = 0;
     queue.queuedBytes = 0;
     queue.queuedWrites = 0;
     for (const call of calls) {
@@ -304,7 +408,8 @@ export class WriterPool {
     for (const replica of this.replicasOf(index)) {
       const { key } = replica.spec;
       this.readers.forgetRetiring(key);
-      if (replica.open) replica.readersFree = this.readers.detach(key, true);
+      replica.keepsLog = false;
+      if (replica.open && replica.life === 'awake') replica.readersFree = this.readers.detach(key, true);
     }
   }
 
@@ -332,8 +437,7 @@ export class WriterPool {
         return;
       case 'failed': {
         const replica = this.replicas.get(message.key);
-        if (replica !== undefined) replica.open = false;
-        this.on.tellFailed(message.key, errorFromFacts(message.error));
+        if (replica !== undefined) this.fail(replica, errorFromFacts(message.error));
         return;
       }
       case 'ready':
@@ -349,6 +453,8 @@ export class WriterPool {
     replica.spec = message.spec;
     this.readers.attach({
       kind: 'attach',
+      ticks: this.sleepers.uses.ticks,
+      place: replica.place,
       spec: message.spec,
       openCommit: message.openCommit,
       fields: message.fields,
@@ -368,6 +474,7 @@ export class WriterPool {
     const call = queue.calls.get(id);
     if (call === undefined) return undefined;
     queue.calls.delete(id);
+    call.replica.calls = Math.max(0, call.replica.calls - 1);
     queue.processed++;
     queue.queuedBytes -= call.bytes;
     if (call.isWrite) queue.queuedWrites--;
@@ -386,13 +493,23 @@ export class WriterPool {
   }
 
   private async openOnWriter(replica: Replica, damaged: string | null): Promise<ReplicaStats> {
-    const { stats } = await this.call(replica, { kind: 'open', id: 0, spec: replica.spec, damaged });
-    replica.open = true;
+    if (!this.slots.isUp(replica.writer)) await this.startWriterOf(replica);
+    const { stats } = await this.send(replica, { kind: 'open', id: 0, spec: replica.spec, damaged }, {});
     if (stats === null) throw new TroupeError('internal', `replica ${replica.spec.key} opened without telling its state`);
     return stats;
   }
 
+  /** It takes no reads and writes until it is opened anew. */
+  private fail(replica: Replica, error: TroupeError): void {
+    replica.open = false;
+    this.on.tellFailed(replica.spec.key, error);
+  }
+
   private remove(key: ReplicaKey): void {
+    const replica = this.replicas.get(key);
+    if (replica === undefined) return;
+    this.sleepers.forget(replica);
+    (this.counts[replica.writer] as number) -= 1;
     this.replicas.delete(key);
     this.readers.removeReplica(key);
   }
@@ -404,6 +521,10 @@ export class WriterPool {
   private queueOf(replica: Replica): WriterQueue {
     return this.queues[replica.writer] as WriterQueue;
   }
+}
+
+function sleepingOf({ spec }: Replica): Sleeping {
+  return { key: spec.key, shards: unkeyedShards(spec.config) };
 }
 
 function asTroupeError(error: unknown): TroupeError {

@@ -16,6 +16,7 @@ import { measured } from '../disk/meter.js';
 import { Ledger } from '../memory/shared-ledger.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
+import { unkeyedShards } from '../sharding/keys.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
@@ -29,6 +30,7 @@ import type {
   ReadOperation,
   ReplicaKey,
   ShardKeyMap,
+  Sleeping,
   SpreadCollection,
   ToReader,
 } from '../threads/messages.js';
@@ -79,6 +81,7 @@ export class Reader {
   /** What this thread has of the node's memory. */
   readonly memory: Ledger;
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
+  private readonly asleep = new Map<ReplicaKey, Sleeping>();
   private readonly context: ReaderContext;
   private aliases: AliasMap = new Map();
   private shardKeys: ShardKeyMap = new Map();
@@ -133,6 +136,12 @@ export class Reader {
         return;
       case 'door':
         this.openDoor(this, message);
+        return;
+      case 'asleep':
+        for (const sleeping of message.replicas) this.asleep.set(sleeping.key, sleeping);
+        return;
+      case 'forget':
+        this.asleep.delete(message.key);
         return;
       case 'ping':
         this.post({ kind: 'pong' });
@@ -234,6 +243,7 @@ export class Reader {
 
   private attach(message: Extract<ToReader, { kind: 'attach' }>): void {
     let replica = this.replicas.get(message.spec.key);
+    this.asleep.delete(message.spec.key);
     if (replica === undefined) {
       replica = new ReplicaReader(message.spec, this.context);
       this.replicas.set(message.spec.key, replica);
@@ -248,9 +258,11 @@ export class Reader {
     this.leave();
   }
 
-  private async detach({ frees, key }: Extract<ToReader, { kind: 'detach' }>): Promise<void> {
+  private async detach({ frees, key, sleeps }: Extract<ToReader, { kind: 'detach' }>): Promise<void> {
     const replica = this.replicas.get(key);
     this.replicas.delete(key);
+    if (sleeps === null) this.asleep.delete(key);
+    else this.asleep.set(key, sleeps);
     this.retryWaiting();
     try {
       await replica?.close();
@@ -270,7 +282,8 @@ export class Reader {
           answer.body.buffer as ArrayBuffer,
         ]);
     } catch (error) {
-      if (error instanceof TooHeavy) this.post({ kind: 'tooHeavy', id: read.id });
+      if (error instanceof Asleep) this.post({ kind: 'asleep', id: read.id, keys: error.keys });
+      else if (error instanceof TooHeavy) this.post({ kind: 'tooHeavy', id: read.id });
       else this.fail(read.id, error);
     }
   }
@@ -324,8 +337,10 @@ export class Reader {
     if (deadline.expired()) throw timeLimitReached();
     const taken: ReplicaSnapshot[] = [];
     const ring = read.request.ring ?? null;
-    const take = (keys: readonly ReplicaKey[]): ReplicaSnapshot[] =>
-      keys.map((key) => {
+    const take = (keys: readonly ReplicaKey[]): ReplicaSnapshot[] => {
+      const asleep = keys.filter((key) => this.asleep.has(key));
+      if (asleep.length > 0) throw new Asleep(asleep);
+      return keys.map((key) => {
         const replica = this.replicas.get(key);
         if (replica === undefined) throw new TroupeError('unavailable', `replica ${key} is not open here`, { retryAfterMs: 1000 });
         const snapshot = replica.snapshot(this.shardKeyOf(key), ring);
@@ -333,6 +348,7 @@ export class Reader {
         taken.push(snapshot);
         return snapshot;
       });
+    };
     try {
       const snapshots = take(read.replicas);
       if (snapshots.length === 0)
@@ -371,13 +387,18 @@ export class Reader {
     const alias = this.aliases.get(collection);
     const keys = own.length > 0 || alias === undefined ? own : this.keysNamed(alias);
     if (keys.length === 0) throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
-    const params = this.replicas.get(keys[0] as ReplicaKey)?.config.params;
-    const count = this.keyedShards(keys[0] as ReplicaKey)?.length ?? (params?.sharding_method === 'custom' ? 0 : params?.shard_number);
-    if (count !== undefined && keys.length < count) {
+    const count = this.keyedShards(keys[0] as ReplicaKey)?.length ?? this.shardsOf(keys[0] as ReplicaKey);
+    if (keys.length < count) {
       const detail = `${keys.length} of the ${count} shards of collection ${collection} are open here`;
       throw new TroupeError('unavailable', detail, { retryAfterMs: 1000 });
     }
     return keys;
+  }
+
+  /** Number of shards of the replica's collection; 0 where they have keys, or nothing is known. */
+  private shardsOf(key: ReplicaKey): number {
+    const config = this.replicas.get(key)?.config;
+    return config === undefined ? (this.asleep.get(key)?.shards ?? 0) : unkeyedShards(config);
   }
 
   /** Shards of the replica's collection, where they have keys. */
@@ -390,7 +411,7 @@ export class Reader {
   }
 
   private keysNamed(collection: string): ReplicaKey[] {
-    return [...this.replicas.keys()].filter((key) => collectionOf(key) === collection);
+    return [...this.replicas.keys(), ...this.asleep.keys()].filter((key) => collectionOf(key) === collection);
   }
 
   private wait(read: Read): void {
@@ -427,6 +448,13 @@ function isNewest({ newest, version }: OwnReadsView): boolean {
 /** Bytes that kernels scored of its segments since the last call; also of reads that failed. */
 function scoredBytes({ segments }: ReplicaSnapshot): number {
   return segments.reduce((sum, { reader }) => sum + reader.takeScoredBytes(), 0);
+}
+
+/** A read needs replicas that are asleep. */
+class Asleep extends Error {
+  constructor(readonly keys: readonly ReplicaKey[]) {
+    super(`replicas ${keys.join()} are asleep`);
+  }
 }
 
 /** A snapshot names a set of segments that has not come yet. */

@@ -35,6 +35,7 @@ import { encodeManifest, type Manifest, type ManifestField } from './manifest.js
 import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
+import { writeSleepRecord } from './sleep-record.js';
 import type { IsOver } from './slices.js';
 import type { StaleBuckets } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
@@ -554,7 +555,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
     this.rowFiles.close();
     this.wal.files.close();
+    const stats = this.stats();
     await this.environment.close();
+    if (stats.queuedOperations === 0) writeSleepRecord(this.spec.folder, stats);
   }
 
   private segment(id: number): SegmentRows {

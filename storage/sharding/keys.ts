@@ -5,6 +5,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { KeyedShard, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
 import { type Ring, ringOf } from './ring.js';
 
@@ -68,4 +69,9 @@ function shownKey(key: ShardKey): string {
 function servingKey(shards: readonly KeyedShard[], { target, fallback }: Extract<ShardKeySelector, { kind: 'fallback' }>): ShardKey {
   const targets = shards.filter(({ key }) => key === target);
   return targets.length > 0 && targets.every(({ active }) => active !== false) ? target : fallback;
+}
+
+/** Number of shards of a collection that gives them no keys; 0 of one that does. */
+export function unkeyedShards({ params }: CollectionConfig): number {
+  return params.sharding_method === 'custom' ? 0 : params.shard_number;
 }

@@ -199,19 +199,36 @@ export interface OwnReadsView extends OwnReads {
   readonly deadlines: Float64Array;
 }
 
+/** A replica that no thread has open. */
+export interface Sleeping {
+  readonly key: ReplicaKey;
+  /** Number of its collection's shards; 0 where they have keys. */
+  readonly shards: number;
+}
+
 export type ToReader =
   /** A replica's newest set of segments. Older sets stay until `retire`. */
   | {
       readonly kind: 'attach';
       readonly spec: ReplicaSpec;
+      /** Where each snapshot of the replica notes its use (`ReplicaUses`). */
+      readonly ticks: Int32Array;
+      readonly place: number;
       readonly openCommit: number;
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SegmentSet;
     }
   /** Drops sets older than `generation`; answered by `retired`. frees: whether memory goes with them. */
   | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number; readonly frees: boolean }
-  /** Forgets the replica and closes its files; answered by `detached`. frees: whether memory worth a collection goes with it. */
-  | { readonly kind: 'detach'; readonly key: ReplicaKey; readonly frees: boolean }
+  /**
+   * Closes the files of the replica; answered by `detached`. frees: whether memory worth a collection goes with it. sleeps: it is there, and
+   * wakes when it is needed; otherwise it is forgotten.
+   */
+  | { readonly kind: 'detach'; readonly key: ReplicaKey; readonly frees: boolean; readonly sleeps: Sleeping | null }
+  /** A replica that was asleep is closed. */
+  | { readonly kind: 'forget'; readonly key: ReplicaKey }
+  /** These are there and asleep. */
+  | { readonly kind: 'asleep'; readonly replicas: readonly Sleeping[] }
   /** The aliases of collections, for lookups in other collections. */
   | { readonly kind: 'aliases'; readonly aliases: AliasMap }
   /** The shards with keys, of all collections, including those on other nodes. */
@@ -258,6 +275,8 @@ export type FromReader =
       /** For a portion: see `PortionResult`. */
       readonly positions?: readonly number[];
     }
+  /** The read needs these replicas, which are asleep. It is to come again when they are awake. */
+  | { readonly kind: 'asleep'; readonly id: number; readonly keys: readonly ReplicaKey[] }
   /** Quick reads should not wait for this one, so another reader is to do it. */
   | { readonly kind: 'tooHeavy'; readonly id: number }
   | { readonly kind: 'split'; readonly id: number; readonly write: SplitWrite }

@@ -54,6 +54,10 @@ export class FakeEngine implements EnginePort {
 
   async settled(): Promise<void> {}
 
+  async openAsleep(): Promise<null> {
+    return null;
+  }
+
   setAliases(aliases: ReadonlyMap<string, string>): void {
     this.aliases = aliases;
   }

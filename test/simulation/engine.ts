@@ -164,6 +164,10 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
 
   async settled(): Promise<void> {}
 
+  async openAsleep(): Promise<null> {
+    return null;
+  }
+
   setAliases(): void {}
 
   setShardKeys(shards: ShardKeyMap): void {

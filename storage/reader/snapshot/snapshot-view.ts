@@ -31,6 +31,7 @@ import { readRows } from '../../segment/vector-file.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
 import type { ReplicaKey, ReplicaSpec, ToReader } from '../../threads/messages.js';
+import { ReplicaUses } from '../../threads/replica-uses.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
 /** `{}`, which is not stored. */
@@ -68,6 +69,8 @@ export interface RaggedItems {
   readonly values: Float32Array;
 }
 
+const NO_USES = new ReplicaUses(new Int32Array(2));
+
 export class ReplicaReader {
   private spec: ReplicaSpec;
   private openCommit = -1;
@@ -77,6 +80,8 @@ export class ReplicaReader {
   private readonly sets = new Map<number, SegmentSet>();
   private readonly segments = new Map<number, SegmentReader>();
   private view: ReplicaView | null = null;
+  private uses = NO_USES;
+  private place = 0;
 
   constructor(
     spec: ReplicaSpec,
@@ -94,6 +99,8 @@ export class ReplicaReader {
     if (message.openCommit !== this.openCommit) this.dropSegments(() => false);
     if (message.openCommit !== this.openCommit) this.sets.clear();
     this.openCommit = message.openCommit;
+    this.uses = new ReplicaUses(message.ticks);
+    this.place = message.place;
     this.spec = message.spec;
     this.fields = message.fields;
     this.vectors = vectorsByName(message.spec.config.params.vectors);
@@ -125,6 +132,7 @@ export class ReplicaReader {
 
   /** The newest committed moment; null when its set of segments has not come yet. `release` it when the answer is made. */
   snapshot(shardKey: ShardKey | null = null, ring: readonly ShardId[] | null = null): ReplicaSnapshot | null {
+    this.uses.note(this.place);
     this.view ??= openReplicaView(this.spec.folder);
     const { view } = this;
     const state = view.refresh();

@@ -104,7 +104,8 @@ export class Observed {
 
   private async openStore(): Promise<void> {
     this.store = await ReplicaStore.open(specOf(this.folder, this.config), null, {
-      publish: (spec, openCommit, fields, set) => this.reader.attach({ kind: 'attach', spec, openCommit, fields, set }),
+      publish: (spec, openCommit, fields, set) =>
+        this.reader.attach({ kind: 'attach', spec, ticks: new Int32Array(2), place: 0, openCommit, fields, set }),
       published: () => {},
       warn: (message) => this.warnings.push(message),
       now: () => 1,

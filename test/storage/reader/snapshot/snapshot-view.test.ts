@@ -33,6 +33,8 @@ function commit(generation: number, commitNumber: number, rows: ReadonlyMap<numb
 const attach = (generation: number, segments: readonly ReturnType<typeof makeAppendable>[], openCommit = 10): void =>
   reader.attach({
     kind: 'attach',
+    ticks: new Int32Array(2),
+    place: 0,
     spec,
     openCommit,
     fields: new Map(),

@@ -1,0 +1,72 @@
+/**
+ * What a replica tells of itself while no thread has it open: written when it is closed, and true for as long as its LMDB file ends with the
+ * same transaction. So nothing has to take it away, and none that is old, torn or missing does harm: the replica is opened instead.
+ */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { FieldSchema } from '../../protocols/model/collection.js';
+import { checksum64, initChecksum } from '../disk/checksum.js';
+import { isMarkedMade } from '../disk/format-marker.js';
+import { newestTransaction } from '../disk/lmdb-meta.js';
+import type { ReplicaStats } from '../threads/messages.js';
+
+const FILE = 'asleep.json';
+const FORMAT = 1;
+
+interface SleepRecord {
+  readonly format: number;
+  readonly transaction: string;
+  readonly stats: Omit<ReplicaStats, 'fields' | 'fieldPoints'>;
+  readonly fields: [string, FieldSchema][];
+  readonly fieldPoints: [string, number][];
+}
+
+/** Writes the record of a replica that has been closed. A disk that refuses costs a later start the opening. */
+export function writeSleepRecord(folder: string, { fieldPoints, fields, ...stats }: ReplicaStats): void {
+  try {
+    const transaction = newestTransaction(dataFile(folder));
+    if (transaction === null) return;
+    const record: SleepRecord = {
+      format: FORMAT,
+      transaction: String(transaction),
+      stats: { ...stats, commits: 0, lastWriteMs: 0 },
+      fields: [...fields],
+      fieldPoints: [...fieldPoints],
+    };
+    const body = Buffer.from(JSON.stringify(record));
+    writeFileSync(path.join(folder, FILE), `${checksumOf(body)}\n${body.toString('utf8')}\n`);
+  } catch {
+    // See above.
+  }
+}
+
+/** The state of a replica that was closed in order and has not changed since; null: it has to be opened to know. */
+export async function readSleepRecord(folder: string, key: string): Promise<ReplicaStats | null> {
+  await initChecksum();
+  try {
+    if (!isMarkedMade(folder)) return null;
+    const bytes = readFileSync(path.join(folder, FILE));
+    const head = bytes.indexOf('\n');
+    const body = bytes.subarray(head + 1, bytes.length - 1);
+    if (bytes.toString('latin1', 0, head) !== checksumOf(body)) return null;
+    const record = JSON.parse(body.toString('utf8')) as SleepRecord;
+    if (record.format !== FORMAT || record.stats.key !== key) return null;
+    if (record.transaction !== String(newestTransaction(dataFile(folder)))) return null;
+    return {
+      ...record.stats,
+      fields: new Map(record.fields),
+      fieldPoints: new Map(record.fieldPoints),
+    };
+  } catch {
+    return null;
+  }
+}
+
+function dataFile(folder: string): string {
+  return path.join(folder, 'lmdb', 'data.mdb');
+}
+
+function checksumOf(bytes: Uint8Array): string {
+  return checksum64(bytes).toString(16).padStart(16, '0');
+}
