@@ -18,7 +18,7 @@
  *    alone; not while indexing is off (threshold 0).
  * 5. *vacuum*: a segment of `vacuum_min_vector_number` rows or more, `deleted_threshold` of them deleted.
  * 6. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
- *    segments without a graph, so that LMDB stays small.
+ *    segments without a graph, so that LMDB stays small; not the first one of a replica alone, which is small.
  * 7. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
  *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
  *    more than the walk it saves).
@@ -75,6 +75,8 @@ const SEGMENT_BYTES_MAX = 1.5e9;
 const MEMORY_BYTES_MAX = 3.75 * 2 ** 30;
 const FOLD_RATIO = 2;
 const MERGE_RATIO = 4;
+/** The first segment of a replica, which lies beside those of others; sealed it would have a memory of its own. */
+const SEAL_BYTES_MIN = 2 ** 20;
 /** Full appendable segments that are sealed without waiting for a pause. */
 const BUSY_SEALS = 4;
 
@@ -208,7 +210,7 @@ function planSeal(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
   const full = world.free.filter((segment) => segment.kind === 'appendable' && segment.frozen);
   if (
-    full.length === 0 ||
+    sum(full) <= SEAL_BYTES_MIN ||
     (world.threshold > 0 && sum(world.free.filter((segment) => !isIndexed(segment, world.config, world.fields))) > world.threshold)
   )
     return undefined;

@@ -20,8 +20,11 @@ export interface ReplicaLimit {
 
 export const NO_REPLICA_LIMIT: ReplicaLimit = { max: null, limitedBy: null, reason: '' };
 
-/** What a small replica takes: its environment, and a segment that takes points. */
-const REPLICA_COST = { addressBytes: 10.5 * 2 ** 30, descriptors: 5, mappings: 7 } as const satisfies Record<keyof MachineFigures, number>;
+/** What a small replica takes: its environment, and its part of a memory. Each further segment of a larger one has a memory of its own. */
+const REPLICA_COST = { addressBytes: 1.5 * 2 ** 30, descriptors: 5, mappings: 7 } as const satisfies Record<keyof MachineFigures, number>;
+
+/** Addresses of a node without replicas: heaps, stacks and memories of its threads. */
+const NODE_ADDRESS_BYTES = 64 * 2 ** 30;
 
 /** What replicas may take of it. The rest is for connections, sealed segments and threads. */
 const SHARE = 0.75;
@@ -39,7 +42,8 @@ export function replicaLimit(figures: MachineFigures): ReplicaLimit {
   for (const kind of KINDS) {
     const has = figures[kind];
     if (has === null || has === Number.POSITIVE_INFINITY) continue;
-    const max = Math.floor((has * SHARE) / REPLICA_COST[kind]);
+    const left = kind === 'addressBytes' ? Math.max(0, has - NODE_ADDRESS_BYTES) : has;
+    const max = Math.floor((left * SHARE) / REPLICA_COST[kind]);
     if (limit.max === null || max < limit.max) limit = { max, limitedBy: kind, reason: `this process can have ${WORDS[kind](has)}` };
   }
   return limit;

@@ -11,10 +11,14 @@ import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { HELD, itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
 import { isCurrent, vectorPlans } from '../segment/plans.js';
+import { SMALL_BYTES_MAX, smallPlace } from '../segment/shared-memory.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 import { align8, ChunkReader, ChunkWriter } from './chunk.js';
 import { VectorColumn } from './vector-column.js';
 
+/** Most bytes for the vectors of a replica's first segment, and its most rows: nobody knows yet how large the replica becomes. */
+const FIRST_BYTES = 2 ** 20;
+const FIRST_ROWS_MAX = 4096;
 /** Most bytes for the vectors of an appendable segment. */
 const APPENDABLE_BYTES = 64 * 2 ** 20;
 /** Most bytes for all items together. */
@@ -370,21 +374,29 @@ const CHUNK_HEAD_BYTES = 16;
 
 const NO_ITEMS: RowItems = new Map();
 
-/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. */
-export function makeAppendable(id: number, config: CollectionConfig, slots: number, items: RowItems = NO_ITEMS): SegmentRows {
+/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. isFirst: the replica has no rows yet. */
+export function makeAppendable(
+  id: number,
+  config: CollectionConfig,
+  slots: number,
+  items: RowItems = NO_ITEMS,
+  isFirst = false,
+): SegmentRows {
   const plans = vectorPlans(config.params);
-  const share = itemShare(plans);
+  const share = isFirst ? FIRST_BYTES : itemShare(plans);
   const roomy = plans.map((plan): VectorPlan => {
     if (plan.kind === 'dense') return plan;
     return { ...plan, itemCapacity: Math.max(Math.floor(share / itemStride(plan)), items.get(plan.name) ?? 0) };
   });
-  return appendableOf(id, roomy, appendableCapacity(plans), slots);
+  return appendableOf(id, roomy, appendableCapacity(plans, isFirst), slots);
 }
 
 /** An empty appendable segment with these vectors and room for this many rows. */
 export function appendableOf(id: number, plans: readonly VectorPlan[], capacity: number, slots: number): SegmentRows {
   const layout = segmentLayout(capacity, plans, { ordered: false, slots });
-  return appendableIn(segmentMemory(layout), id, plans, layout);
+  if (layout.bytes > SMALL_BYTES_MAX) return appendableIn(segmentMemory(layout), id, plans, layout);
+  const { base, memory } = smallPlace(layout.bytes);
+  return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ordered: false, slots, base }));
 }
 
 /** Memory for rows on their way from one replica to another: only this thread sees them, and the memory is freed with them. */
@@ -416,9 +428,10 @@ function appendableIn(memory: WebAssembly.Memory, id: number, plans: readonly Ve
 }
 
 /** Number of rows that an appendable segment with these vectors has room for. */
-export function appendableCapacity(plans: readonly VectorPlan[]): number {
+function appendableCapacity(plans: readonly VectorPlan[], isFirst: boolean): number {
   const bytes = plans.reduce((sum, plan) => sum + (plan.kind === 'dense' ? strideOf(plan) : 0), 0);
-  return Math.min(APPENDABLE_ROWS_MAX, Math.max(APPENDABLE_ROWS_MIN, Math.floor(APPENDABLE_BYTES / Math.max(1, bytes))));
+  const [bytesMax, rowsMax] = isFirst ? [FIRST_BYTES, FIRST_ROWS_MAX] : [APPENDABLE_BYTES, APPENDABLE_ROWS_MAX];
+  return Math.min(rowsMax, Math.max(APPENDABLE_ROWS_MIN, Math.floor(bytesMax / Math.max(1, bytes))));
 }
 
 /** Bytes for the items of each vector with a variable number of items. Unused pages cost no memory, but addresses are limited. */

@@ -331,7 +331,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   makeSegment(items?: RowItems): SegmentRows {
-    return makeAppendable(++this.lastSegment, this.spec.config, slotsOf(this.spec), items);
+    const isFirst = this.shape.segments.every(({ rows }) => rows === 0);
+    return makeAppendable(++this.lastSegment, this.spec.config, slotsOf(this.spec), items, isFirst);
   }
 
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {

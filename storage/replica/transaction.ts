@@ -502,6 +502,9 @@ export class Transaction {
     }
     const segment = this.host.makeSegment(items);
     segment.deferred = defers;
+    // Such as a small first one whose first row is large.
+    const useless = this.segments.filter(({ building, isAppendable, room, rows }) => isAppendable && rows === 0 && room === 0 && !building);
+    if (useless.length > 0) this.removeSegments(useless.map(({ id }) => id));
     this.addSegment(segment);
     return segment;
   }

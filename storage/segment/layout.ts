@@ -1,13 +1,14 @@
 /**
- * Where a segment's arrays lie in its shared memory. One `WebAssembly.Memory` per segment holds what the
- * kernels and every engine worker read; it is made in full size (untouched pages cost no memory) and never grows,
- * so that views on it stay valid. The layout is a plain value that travels with the memory.
+ * Where a segment's arrays lie in its shared memory. One `WebAssembly.Memory` holds what the kernels and every engine
+ * worker read of a segment, or of many small ones (`shared-memory.ts`); it is made in full size (untouched pages cost no memory) and
+ * never grows, so that views on it stay valid. The layout is a plain value that travels with the memory.
  */
 
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
 import type { Metric } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape } from '../../vectors/quantizer-spec.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
+import { sharedMemory } from './shared-memory.js';
 
 export type ElementType = 'f32' | 'f16' | 'u8';
 
@@ -149,7 +150,7 @@ export interface SegmentLayout {
   /** u32 [capacity]: rows in id order; 0 for an appendable segment. */
   readonly order: number;
   readonly vectors: readonly VectorLayout[];
-  /** Bytes of the whole memory. */
+  /** Bytes that it takes in its memory. */
   readonly bytes: number;
 }
 
@@ -212,14 +213,15 @@ export function residentOffset(vector: VectorLayout): number {
 
 /**
  * Layout for `capacity` rows. `ordered`: the segment is sealed and keeps its rows in id order too. `slots`: scratch slots.
- * `files`: vectors whose originals stay out of memory, by name, and where they are.
+ * `files`: vectors whose originals stay out of memory, by name, and where they are. `base`: bytes of the memory before it, a multiple of 64.
  */
 export function segmentLayout(
   capacity: number,
   vectors: readonly VectorPlan[],
-  options: { ordered: boolean; slots: number; files?: ReadonlyMap<string, OriginalsFile> },
+  options: { ordered: boolean; slots: number; files?: ReadonlyMap<string, OriginalsFile>; base?: number },
 ): SegmentLayout {
-  let at = 1024;
+  const base = options.base ?? 0;
+  let at = base + 1024;
   const take = (bytes: number): number => {
     const offset = at;
     at += align64(bytes);
@@ -248,7 +250,7 @@ export function segmentLayout(
     deletedAt,
     order,
     vectors: laid,
-    bytes: at,
+    bytes: at - base,
   };
 }
 
@@ -318,8 +320,7 @@ function raggedLayout({ kind, itemCapacity }: VectorPlan, capacity: number, take
   return { offsets: take((capacity + 1) * 4), itemCapacity, values: kind === 'sparse' ? take(itemCapacity * 4) : 0 };
 }
 
-/** A shared memory of the layout's size, or an error when it cannot be had. A memory of 32-bit addresses ends at 4 GiB. */
+/** A shared memory of the layout's size. A memory of 32-bit addresses ends at 4 GiB. Errors: `storage` without addresses for it. */
 export function segmentMemory(layout: SegmentLayout): WebAssembly.Memory {
-  const pages = Math.max(1, Math.ceil(layout.bytes / 65536));
-  return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  return sharedMemory(layout.bytes);
 }

@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { nodeFor, temporaryFolder } from './support.js';
 
 const FILES_MAX = 400;
+/** Threads of a node take 40 to 60. */
+const ADDRESS_GIB_MAX = 200;
 const VECTORS = { size: 32, distance: 'Dot' };
 
 test('a collection with more shards than the machine has room for is refused with the figures, and the node goes on', async (t) => {
@@ -35,6 +37,19 @@ test('a collection with more shards than the machine has room for is refused wit
 
   const again = await nodeFor(t, { folder, wrapper });
   assert.deepEqual(await again.client.result('POST', '/collections/small/points/count', { exact: true }), { count: 1 });
+});
+
+test('where addresses are few, a few small replicas fit, and more than fit are refused', async (t) => {
+  if (process.platform !== 'linux' || spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+  const node = await nodeFor(t, { folder: await temporaryFolder(t), wrapper: ['prlimit', `--as=${ADDRESS_GIB_MAX * 2 ** 30}`] });
+  await node.client.result('PUT', '/collections/few', { vectors: VECTORS, shard_number: 20 });
+  const points = Array.from({ length: 200 }, (_, id) => ({ id, vector: new Array(32).fill(id) }));
+  await node.client.result('PUT', '/collections/few/points?wait=true', { points });
+  assert.deepEqual(await node.client.result('POST', '/collections/few/points/count', { exact: true }), { count: 200 });
+  const refused = await node.client.call('PUT', '/collections/many', { vectors: VECTORS, shard_number: 300 });
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(refused.text, /this process can have 200 GiB of addresses; raise `ulimit -v`/);
+  assert.equal((await node.client.call('GET', '/livez')).status, 200);
 });
 
 test('collections are created up to the limit, and the next one is refused', async (t) => {

@@ -143,6 +143,11 @@ test('no result exceeds what one memory holds, also when vectors are small', () 
   );
 });
 
+test('the small first segment of a replica is not sealed alone, and goes with the next full one', () => {
+  assert.equal(plan([full(1, 1000), active(2, 10)]), 'nothing to do');
+  assert.equal(plan([full(1, 1000), full(2, 2000), active(3, 10)]), 'seal: 1 + 2 to one segment without a graph');
+});
+
 test('full segments are sealed without a graph where indexing is off or not due', () => {
   assert.equal(plan([full(1, 50_000), active(2, 10)], { optimizers: { indexing_threshold: 0 } }), 'seal: 1 to one segment without a graph');
   assert.equal(plan([full(1, 5000), active(2, 10)]), 'seal: 1 to one segment without a graph');

@@ -16,9 +16,9 @@ test('what ends first sets the limit of replicas, and the reason says what to ra
     reason: 'this process can have 1024 open files; raise `ulimit -n` (`nofile`)',
   });
   assert.equal(replicaLimit({ ...typical, descriptors: 1_048_576 }).limitedBy, 'mappings');
-  const narrow = replicaLimit({ ...typical, addressBytes: 2 ** 40 });
+  const narrow = replicaLimit({ ...typical, addressBytes: 2 ** 37 });
   assert.equal(narrow.limitedBy, 'addressBytes');
-  assert.match(narrow.reason, /1024 GiB of addresses; raise `ulimit -v`/);
+  assert.match(narrow.reason, /128 GiB of addresses; raise `ulimit -v`/);
 });
 
 test('what is not known or has no limit sets none', () => {

@@ -13,6 +13,7 @@ import { Replica, specOf } from './support.js';
 const [lack, folder] = process.argv.slice(2) as [string, string];
 const KILOBYTES_FREE = [0, 4, 8, 12, 16, 24, 32, 64, 96, 128, 192, 256, 300, 340, 400, 600, 1000];
 const DESCRIPTORS_FREE = 24;
+const SMALL_REPLICAS = 30;
 const MEGABYTES_FREE = [0, 64, 128, 200, 260, 320, 512, 1100];
 
 async function tryToOpen(name: string): Promise<void> {
@@ -77,7 +78,18 @@ async function withoutDisk(): Promise<void> {
   }
 }
 
-if (lack === 'descriptors') await withoutDescriptors();
+/** Prints GiB of addresses that each of many small replicas takes. */
+async function countAddresses(): Promise<void> {
+  const taken = (): number => Number(/^VmSize:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 2 ** 20;
+  const replicas = [await Replica.open(specOf(path.join(folder, 'first')))];
+  const before = taken();
+  for (let number = 0; number < SMALL_REPLICAS; number++) replicas.push(await Replica.open(specOf(path.join(folder, String(number)))));
+  console.log(JSON.stringify((taken() - before) / SMALL_REPLICAS));
+  for (const replica of replicas) await replica.close();
+}
+
+if (lack === 'nothing, for many') await countAddresses();
+else if (lack === 'descriptors') await withoutDescriptors();
 else if (lack === 'addresses') await withoutAddresses();
 else if (lack === 'disk') await withoutDisk();
 else await tryToOpen('.');

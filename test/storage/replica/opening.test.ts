@@ -21,14 +21,14 @@ const PAGE_BYTES = 4096;
 const FILES_MAX = 200;
 
 /** The outcome of each try, null for one that opened. wrapper: a command that the process runs under. */
-function outcomes(lack: string, folder: string, wrapper: readonly string[] = []): (ErrorFacts | null)[] {
+function outcomes<Outcome = ErrorFacts | null>(lack: string, folder: string, wrapper: readonly string[] = []): Outcome[] {
   const [command = '', ...rest] = [...wrapper, process.execPath, OPENER, lack, folder];
   const { signal, status, stderr, stdout } = spawnSync(command, rest, { encoding: 'utf8' });
   assert.deepEqual({ signal, status }, { signal: null, status: 0 }, `${stdout}${stderr}`);
   return stdout
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as ErrorFacts | null);
+    .map((line) => JSON.parse(line) as Outcome);
 }
 
 function assertLack(outcome: ErrorFacts | null | undefined, pattern: RegExp): void {
@@ -56,6 +56,12 @@ test('an environment that meets a lack of addresses is refused with the figures,
   const [first, ...rest] = outcomes('addresses', temporaryFolder(t));
   assert.equal(first, null);
   assertLack(rest[0], /takes 0\.3 GiB of addresses, and of [\d.]+ GiB that the process can have [\d.]+ are taken; raise `ulimit -v`/);
+});
+
+test('a small replica takes under a GiB of addresses, so that tens of thousands fit a process', (t) => {
+  if (process.platform !== 'linux') return t.skip('needs /proc to count addresses');
+  const [gibibytes] = outcomes<number>('nothing, for many', temporaryFolder(t));
+  assert.ok(gibibytes !== undefined && gibibytes < 1, `${gibibytes} GiB each`);
 });
 
 test('a replica that meets a full disk is refused with the figures, and opens when there is room again', (t) => {

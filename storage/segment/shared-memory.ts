@@ -1,0 +1,44 @@
+/**
+ * Shared memories of segments. V8 gives each `WebAssembly.Memory` 8 to 10 GiB of addresses, whatever its size and maximum are (measured with
+ * Node 20 and 26: the bounds of accesses are held by pages that nothing may touch). So small segments lie in one memory, many beside each
+ * other. Their places are not used again: a memory is freed when no thread has a segment in it any more.
+ */
+
+import { requireAddresses } from '../disk/machine.js';
+
+const PAGE_BYTES = 65_536;
+/** Of addresses, for a memory of any size. */
+const MEMORY_ADDRESS_BYTES = 10 * 2 ** 30;
+/** A memory that small segments lie in. One that stays keeps up to so much of segments that are gone. */
+const COMMON_BYTES = 128 * 2 ** 20;
+/** Larger segments have a memory of their own. */
+export const SMALL_BYTES_MAX = 16 * 2 ** 20;
+
+/** A place in a memory: bytes from `base` on, a multiple of 64 KB, all zero. */
+export interface MemoryPlace {
+  readonly memory: WebAssembly.Memory;
+  readonly base: number;
+}
+
+/** A shared memory with room for so many bytes, zero and unused. Errors: `storage` without addresses for it. */
+export function sharedMemory(bytes: number): WebAssembly.Memory {
+  const pages = Math.max(1, Math.ceil(bytes / PAGE_BYTES));
+  requireAddresses(MEMORY_ADDRESS_BYTES, 'cannot make the memory of a segment');
+  return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+}
+
+/** This thread's memory for small segments, and how much of it is taken. It must not be what keeps the memory alive. */
+let common: { readonly memory: WeakRef<WebAssembly.Memory>; taken: number } | null = null;
+
+/** A place for a small segment of this thread, beside others. Errors: as of `sharedMemory`. */
+export function smallPlace(bytes: number): MemoryPlace {
+  const size = Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES;
+  let memory = common?.memory.deref();
+  if (common === null || memory === undefined || common.taken + size > COMMON_BYTES) {
+    memory = sharedMemory(COMMON_BYTES);
+    common = { memory: new WeakRef(memory), taken: 0 };
+  }
+  const base = common.taken;
+  common.taken += size;
+  return { memory, base };
+}
