@@ -8,6 +8,7 @@ import { forEachBit } from '../../query/filter/bits.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import { afterPrefix, type Environment } from '../disk/lmdb.js';
 import { openIndexOf } from '../segment/index/open.js';
+import { closeSegmentFiles } from '../segment/payload-file.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
 import type { ReplicaSpec } from '../threads/messages.js';
@@ -39,18 +40,27 @@ export function writeFirstRecords(environment: Environment): void {
   environment.put('meta', MANIFEST_KEY, encodeManifest(EMPTY_MANIFEST));
 }
 
+export interface LoadEvents {
+  /** Awaited between files: others of the thread can have their turn. */
+  readonly pause: () => Promise<void>;
+  readonly warn: (message: string) => void;
+}
+
 export interface LoadedReplica {
   readonly shape: ReplicaShape;
   /** Rebuilds damaged records whose content other records have. */
   readonly repair: (transaction: Transaction) => void;
 }
 
-/** Reads a replica's segments and state. Errors: `storage`, naming the file or record. */
+/**
+ * Reads a replica's segments and state. Errors: `storage`,
+ * naming the file or record; what `on.pause` rejects with.
+ */
 export async function loadReplica(
   environment: Environment,
   rowFiles: AppendFolder,
   spec: ReplicaSpec,
-  warn: (message: string) => void,
+  on: LoadEvents,
 ): Promise<LoadedReplica> {
   const record = environment.get('meta', STATE_KEY);
   if (record === undefined) throw damagedRecord('meta/state');
@@ -60,9 +70,15 @@ export async function loadReplica(
   const manifest = decodeManifest(environment.get('meta', MANIFEST_KEY) ?? new Uint8Array(0));
   const segments: SegmentRows[] = [];
   const repairs: ((transaction: Transaction) => void)[] = [];
-  for (const described of manifest.segments) {
-    if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, warn));
-    else segments.push(loadAppendable(environment, rowFiles, spec, described, state, manifest.fields, repairs, warn));
+  try {
+    for (const described of manifest.segments) {
+      if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, on));
+      else segments.push(loadAppendable(environment, rowFiles, spec, described, state, manifest.fields, repairs, on.warn));
+      await on.pause();
+    }
+  } catch (error) {
+    for (const segment of segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
+    throw error;
   }
   rowFiles.settle();
   const { generation, commit, appliedOperation } = state;
@@ -87,13 +103,14 @@ async function loadSealedSegment(
   spec: ReplicaSpec,
   described: ManifestSegment,
   fields: readonly ManifestField[],
-  warn: (message: string) => void,
+  { pause, warn }: LoadEvents,
 ): Promise<SegmentRows> {
   const { handle, damagedFiles, damages } = await loadSealed(segmentFolder(spec.folder, described.id), {
     slots: slotsOf(spec),
     onDiskPayload: spec.config.params.on_disk_payload,
     onDisk: (plan, rows) => staysOnDisk(plan, rows, spec.config),
     fields: new Map(fields.map((field) => [field.name, field.schema])),
+    pause,
   });
   for (const damage of damages) warn(`${damage}; it is built again`);
   const segment = new SegmentRows(handle, handle.rows);

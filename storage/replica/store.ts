@@ -142,7 +142,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       if (environment.isNew) syncFolderNow(lmdb);
       const warn = (message: string): void => hooks.warn(message);
       const rowFiles = new AppendFolder(path.join(spec.folder, 'rows'));
-      const loaded = await loadReplica(environment, rowFiles, spec, warn);
+      const loaded = await loadReplica(environment, rowFiles, spec, { warn, pause: () => hooks.pause() });
       const wal = new WriteAheadLog(environment, new AppendFolder(path.join(spec.folder, 'wal')), loaded.shape.appliedOperation, warn);
       const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));

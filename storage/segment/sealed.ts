@@ -59,6 +59,8 @@ export interface LoadOptions {
   readonly onDisk?: (plan: VectorPlan, rows: number) => boolean;
   /** Indexed fields of the collection; files of other fields are left alone. */
   readonly fields: ReadonlyMap<string, FieldSchema>;
+  /** Awaited between the files, of which each is read and checked at once: others of the thread can have their turn. */
+  readonly pause?: () => Promise<void>;
 }
 
 export interface LoadedSegment {
@@ -170,23 +172,28 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   const planned = segmentLayout(description.rows, description.vectors, { ordered: true, slots: options.slots, files });
   const memory = segmentMemory(planned);
   const sections = memorySections(memory, planned, description.rows);
+  const pause = options.pause ?? (async () => {});
   readSections(folder, 'rows', 'rows', description, sections.rows);
-  const vectors = planned.vectors.map((vector, n): VectorLayout => {
+  const vectors: VectorLayout[] = [];
+  for (const [n, vector] of planned.vectors.entries()) {
     const parts = sections.vectors[n] as VectorSections;
+    await pause();
     readVectors(folder, description, vector, n, parts.vectors);
+    await pause();
     const codes =
       parts.codes !== null && survives(damaged, () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections));
     const graph =
       parts.graph !== null && survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections));
     // Walks score what is in memory: without its codes, a graph over originals on disk is of no use either.
     const walkable = graph && (codes || vector.file === null);
-    return {
+    vectors.push({
       ...vector,
       codes: codes ? vector.codes : null,
       graph: walkable ? vector.graph : null,
       subgraphs: walkable || parts.graph === null ? vector.subgraphs : null,
-    };
-  });
+    });
+  }
+  await pause();
   const layout: SegmentLayout = { ...planned, vectors };
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
   const payload = readPayload(folder, description, options.onDiskPayload);

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import test from 'node:test';
 import { Worker } from 'node:worker_threads';
 import type { PointId } from '../../../protocols/model/point-id.js';
-import type { UpdateOperation } from '../../../protocols/model/update.js';
+import type { PointsSelector, UpdateOperation } from '../../../protocols/model/update.js';
 import { ReplicaStore } from '../../../storage/replica/store.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { findRow } from '../../../storage/segment/ids.js';
@@ -21,9 +21,14 @@ const DIM = 8;
 const rows = clusteredRows(ROWS, DIM, { clusters: 20, range: 1, spread: 0.3, seed: 12 });
 const hooks = { publish() {}, published() {}, warn() {}, now: () => 1, beginSlice: () => () => false, pause: async () => {} };
 
-async function openReplica(folder: string): Promise<ReplicaStore> {
+/** looks: a slice ends after so many looks at the clock; 0: by its size alone. */
+async function openReplica(folder: string, looks = 0, pause = hooks.pause): Promise<ReplicaStore> {
   const spec: ReplicaSpec = { key: 'c/0', folder, config: makeConfig({ size: DIM, distance: 'Euclid' }), readers: 1 };
-  return ReplicaStore.open(spec, null, hooks);
+  const beginSlice = () => {
+    let asked = 0;
+    return () => looks > 0 && ++asked > looks;
+  };
+  return ReplicaStore.open(spec, null, { ...hooks, beginSlice, pause });
 }
 
 function upsert(ids: readonly number[], version: string): UpdateOperation {
@@ -121,4 +126,64 @@ test('rows of an appendable segment are sealed with their payloads, and deletion
   closeSegmentFiles(merged.handle);
   await again.close();
   fs.rmSync(folder, { recursive: true });
+});
+
+test('an operation in slices changes the points of sealed segments too, each once', async (t) => {
+  const folder = replicaFolder();
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  const store = await openReplica(folder, 2);
+  t.after(() => store.close());
+  const many = 5000;
+  for (let from = 0; from < many; from += ROWS) {
+    const { batch } = upsert(
+      Array.from({ length: ROWS }, (_, id) => id),
+      'first',
+    ) as Extract<UpdateOperation, { kind: 'upsert' }>;
+    apply(store, { kind: 'upsert', batch: { ...batch, ids: batch.ids.map((id) => from + Number(id)) } });
+  }
+  const result = await build({ ...jobOf(store, [store.stats().segments[0]?.id as number]), withGraph: false });
+  store.publishBuild(result);
+  apply(store, deletion([3, 4, 5]));
+  const commits = store.stats().commits;
+  const all: PointsSelector = { kind: 'filter', filter: { must: [], should: [], mustNot: [], minShould: null } };
+  apply(store, { kind: 'setPayload', selector: all, payload: { changed: true }, key: null });
+  const { points, segments, commits: after } = store.stats();
+  assert.ok(after - commits > 10);
+  assert.equal(points, many - 3);
+  assert.deepEqual(
+    segments.map(({ deleted, kind, rows: count }) => [kind, count, deleted]),
+    [
+      ['sealed', many, many],
+      ['appendable', many - 3, 0],
+    ],
+  );
+});
+
+test('a replica is opened in portions, between which its writer has time for others', async (t) => {
+  const folder = replicaFolder();
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  const store = await openReplica(folder);
+  apply(
+    store,
+    upsert(
+      Array.from({ length: ROWS }, (_, id) => id),
+      'first',
+    ),
+  );
+  const result = await build(jobOf(store, [store.stats().segments[0]?.id as number]));
+  store.publishBuild(result);
+  closeSegmentFiles(result.handle);
+  await store.close();
+  let pauses = 0;
+  const again = await openReplica(folder, 0, async () => {
+    pauses++;
+  });
+  // Around the vectors, around codes and graph, and behind each segment.
+  assert.ok(pauses >= 4, `${pauses} pauses`);
+  await again.close();
+  await assert.rejects(
+    openReplica(folder, 0, () => Promise.reject(new Error('not wanted any more'))),
+    /not wanted any more/,
+  );
+  await (await openReplica(folder)).close();
 });
