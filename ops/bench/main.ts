@@ -17,6 +17,8 @@ import { type ApiReport, apiMarkdown } from './api/report.js';
 import { measureApi } from './api/run.js';
 import { clusterMarkdown } from './cluster/report.js';
 import { measureCluster } from './cluster/run.js';
+import { type CollectionsChapter, collectionsMarkdown } from './collections/report.js';
+import { measureCollections } from './collections/run.js';
 import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dataset.js';
 import { machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
@@ -44,6 +46,7 @@ const HELP = `npm run bench -- [options]
   --requests         the fixed cost of small requests instead: REST and gRPC, cold and warm, per thread, and uploads
   --start            a start instead: until ready and idle memory without data, until ready and the first requests with --count points
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
+  --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
   --part LIST        of --replication: throughput, moves, resharding; default all
@@ -66,6 +69,7 @@ const { values: options } = parseArgs({
     requests: { type: 'boolean', default: false },
     start: { type: 'boolean', default: false },
     beside: { type: 'string' },
+    collections: { type: 'boolean', default: false },
     cluster: { type: 'boolean', default: false },
     replication: { type: 'boolean', default: false },
     part: { type: 'string' },
@@ -102,6 +106,10 @@ if (options.requests) {
 }
 if (options.start) {
   await benchStart();
+  process.exit(0);
+}
+if (options.collections) {
+  await benchCollections();
   process.exit(0);
 }
 if (options.cluster) {
@@ -202,6 +210,20 @@ async function benchStart(): Promise<void> {
     };
     console.log(`\n${startMarkdown(chapter)}`);
     keep('start', chapter, startMarkdown(chapter));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchCollections(): Promise<void> {
+  const count = Number(options.count ?? (options.quick ? 300 : 5000));
+  const searched = Math.min(100, count);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const rows = await measureCollections({ count, searched, seconds: options.quick ? 3 : 10, seed }, folder);
+    const chapter: CollectionsChapter = { ...run(), rows, count, searched, seed };
+    console.log(`\n${collectionsMarkdown(chapter)}`);
+    keep('collections', chapter, collectionsMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
