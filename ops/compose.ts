@@ -20,6 +20,9 @@ import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
 import { readerWithServers } from './reader-entry.js';
 
+/** crashed: the node's actor did, too often. stuck: a thread does not answer, and nothing but the end of the process ends it. */
+export type FatalReason = 'crashed' | 'stuck';
+
 export interface Composition {
   readonly services: DoorServices;
   readonly node: NodeApi;
@@ -30,14 +33,14 @@ export interface Composition {
 
 /**
  * Starts everything but doors; collections are being opened when it resolves. The storage folder must be locked.
- * cluster: null for a node of its own. onFatal: the node's actor crashed too often. doorsInReaders: readers will take clients' connections.
+ * cluster: null for a node of its own. onFatal: see `FatalReason`. doorsInReaders: readers will take clients' connections.
  */
 export async function compose(
   settings: NodeSettings,
   cluster: ClusterOptions | null,
   identity: Identity,
   logOf: (module: string) => ModuleLog,
-  onFatal: () => void,
+  onFatal: (reason: FatalReason) => void,
   doorsInReaders = false,
 ): Promise<Composition> {
   const log = logOf('main');
@@ -52,10 +55,15 @@ export async function compose(
     ...(storage.update_concurrency === null ? {} : { writers: storage.update_concurrency }),
     gathers: cluster !== null,
     ledger: memory.ledger,
+    silenceMs: storage.performance.thread_silence_sec * 1000,
   };
   const { pool, started } = EnginePool.begin(poolOptions, await hasCollections(storage.storage_path));
   pool.onWorker(({ name, event, error }) => {
-    if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });
+    if (event === 'silent') log.error('an engine worker does not answer', { worker: name, error });
+    else if (event === 'stuck') {
+      log.error('an engine worker does not answer and cannot be replaced: the process has to end', { worker: name, error });
+      onFatal('stuck');
+    } else if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });
     else log.debug('an engine worker started', { worker: name });
   });
   const starting = startNode({
@@ -67,7 +75,7 @@ export async function compose(
     updateRateLimit: storage.performance.update_rate_limit,
     onFatal: (error) => {
       log.error('the node cannot go on', { error: error.detail });
-      onFatal();
+      onFatal('crashed');
     },
   });
   // The caller waits for the threads: meanwhile it can open servers, which readers take when they are ready.
@@ -93,12 +101,18 @@ export async function compose(
     unknownFields: new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs }),
     log: httpLog,
     memory,
-    notReady: () => (ready.done ? membership() : 'collections are being opened'),
+    notReady: () => (ready.done ? (silentWorker(pool) ?? membership()) : 'collections are being opened'),
     nowMs: steadyNowMs,
     dateMs: Date.now,
     monotonicMs,
   };
   return { services, node, pool, started };
+}
+
+/** A thread that gives no sign of life; null: there is none. */
+function silentWorker(pool: EnginePool): string | null {
+  const worker = pool.depths().workers.find(({ stuck }) => stuck !== null);
+  return worker === undefined ? null : `${worker.name} does not answer`;
 }
 
 /** Readers with servers are as many as CPUs, since little else is left to do for a search. */

@@ -10,11 +10,12 @@ import { TroupeError } from '../protocols/errors.js';
 import type { EnginePool } from '../storage/pool/pool.js';
 import { type ClusterStart, parseCommandLine } from './cli.js';
 import { misplacedOptions, openCluster } from './cluster-start.js';
-import { compose } from './compose.js';
+import { compose, type FatalReason } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
+import { endDespiteThreads } from './end-process.js';
 import { nodeIdentity } from './identity.js';
 import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
@@ -26,6 +27,8 @@ const EXIT_FAILED = 1;
 const EXIT_WRONG_COMMAND_LINE = 2;
 /** Another process has taken the storage folder over. */
 const EXIT_FOLDER_LOST = 3;
+/** A thread does not answer and cannot be ended. */
+const EXIT_STUCK = 4;
 /** How long running requests may take once the process is asked to end. */
 const CLOSE_GRACE_MS = 30_000;
 /** How long a start waits for the node before it to be gone. */
@@ -94,14 +97,7 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const cluster = await openCluster(settings, start, identity.version, log);
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests;
-  const { node, pool, services, started } = await compose(
-    settings,
-    cluster,
-    identity,
-    logOf,
-    () => process.exit(EXIT_FAILED),
-    doorsInReaders,
-  );
+  const { node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);
   // From here on a signal ends in order what has been started.
   const open: Door[] = [];
   const closeAll = async (): Promise<void> => {
@@ -150,6 +146,11 @@ async function openServers(
   const grpc =
     grpcPort === null ? null : startGrpcDoor(services, { host, port: grpcPort, maxMessageBytes: bytesMax, logRequests, readers });
   return Promise.all([rest, grpc === null ? null : grpc.then(opened)]);
+}
+
+function endOn(reason: FatalReason): void {
+  if (reason === 'stuck') endDespiteThreads(EXIT_STUCK);
+  else process.exit(EXIT_FAILED);
 }
 
 /** For the next start. Node.js does it at an orderly end, and a killed process has none. Node.js 20 has no such cache. */

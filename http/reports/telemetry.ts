@@ -6,6 +6,7 @@ import type { Durations } from '../../actors/context/durations.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
 import { crypto } from '../../protocols/late-modules.js';
 import type { MemoryReport } from '../../storage/memory/watch.js';
+import type { WorkerDepth } from '../../storage/pool/pool.js';
 import type { RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { telemetryClusterReport } from './cluster-report.js';
@@ -179,8 +180,14 @@ function engineReport({ memory, node }: DoorServices, { anonymize }: TelemetryOp
     ...waiting,
     builds,
     memory: memoryLedgerReport(memory.report()),
-    workers: anonymize ? workers.map((worker) => ({ ...worker, lastError: worker.lastError === null ? null : 'hidden' })) : workers,
+    workers: anonymize ? workers.map(hiddenWorker) : workers,
   };
+}
+
+/** Without names that are in errors and calls. */
+function hiddenWorker(worker: WorkerDepth): WorkerDepth {
+  const { lastError, stuck } = worker;
+  return { ...worker, lastError: lastError === null ? null : 'hidden', stuck: stuck === null ? null : { ...stuck, call: 'hidden' } };
 }
 
 function memoryLedgerReport({ accounts, budget, limitedBy, limits, threads, usedBytes }: MemoryReport): Json {

@@ -50,6 +50,7 @@ export const SETTINGS = {
       update_rate_limit: orNull(integerLeaf(1, POSITIVE)),
       // Troupe's own.
       memory_budget_mb: orNull(integerLeaf(1, { min: 64 })),
+      thread_silence_sec: integerLeaf(60, { min: 4 }),
       incoming_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),
       outgoing_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),
     },

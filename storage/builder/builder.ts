@@ -6,6 +6,7 @@ import { parentPort } from 'node:worker_threads';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { initChecksum } from '../disk/checksum.js';
 import type { BuildJob, BuildResult, FromBuilder, ToBuilder } from '../threads/messages.js';
+import { beat } from '../threads/pulse.js';
 import { buildMissingFields } from './build-fields.js';
 import { buildSegment } from './build-segment.js';
 import { BuildCancelled, type BuildControl } from './control.js';
@@ -81,6 +82,7 @@ function makeControl(): BuildControl {
       if (cancelled) throw new BuildCancelled();
     },
     progress(stage, done, total) {
+      beat();
       const now = performance.now();
       if (now - posted < PROGRESS_MS && done !== 0 && done !== total) return;
       posted = now;

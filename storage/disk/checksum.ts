@@ -1,6 +1,7 @@
 /** Checksums of everything that is stored: xxHash. The only importer of xxhash-wasm. */
 
 import xxhash from 'xxhash-wasm';
+import { beat } from '../threads/pulse.js';
 
 /** A checksum over bytes that come in pieces; `digest` may be asked at any point. */
 export interface ChecksumStream {
@@ -19,6 +20,7 @@ export async function initChecksum(): Promise<void> {
 
 /** xxHash64 (seed 0) of `bytes`, which may lie in shared memory. `initChecksum` must have been awaited in this thread. */
 export function checksum64(bytes: Uint8Array): bigint {
+  beat();
   return ready().h64Raw(bytes);
 }
 
@@ -32,6 +34,7 @@ export function checksumStream(): ChecksumStream {
   const stream = ready().create64();
   return {
     update(bytes) {
+      beat();
       stream.update(bytes);
     },
     digest: () => stream.digest(),

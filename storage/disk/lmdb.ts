@@ -17,6 +17,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Database, RootDatabase, Transaction } from 'lmdb';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { beat } from '../threads/pulse.js';
 import { MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
 import { type OwnedFolder, ownedFolderOf } from './owned-folder.js';
 
@@ -138,6 +139,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Within `write` only. */
   put(database: Name, key: Uint8Array, value: Uint8Array): void {
     try {
+      beat();
       this.take(value.length);
       this.tables[database].putSync(key, value);
     } catch (error) {
@@ -148,6 +150,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Within `write` only. Whether there was something to remove. */
   remove(database: Name, key: Uint8Array): boolean {
     try {
+      beat();
       this.take(0);
       return this.tables[database].removeSync(key);
     } catch (error) {
@@ -187,6 +190,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   }
 
   get(database: Name, key: Uint8Array): Uint8Array | undefined {
+    beat();
     return copyOf(this.tables[database].getBinaryFast(key));
   }
 

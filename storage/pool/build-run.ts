@@ -6,7 +6,8 @@ import { steadyNowMs } from '../threads/clock.js';
 import { threadEntry } from '../threads/entries.js';
 import type { BuildJob, BuildReport, BuildResult, BuildSources, FromBuilder, ReplicaKey } from '../threads/messages.js';
 import { WORKER_ARGUMENTS } from './early-thread.js';
-import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
+import { ThreadWatch, type WatchLimits } from './thread-watch.js';
+import { silenceEvent, type WorkerDepth, type WorkerEvent } from './worker-slots.js';
 import type { WriterPool } from './writer-pool.js';
 
 /** What to build: see `BuildJob`. */
@@ -25,13 +26,21 @@ export interface BuildProgress {
   readonly stage: string;
 }
 
+interface Builder {
+  readonly call: string;
+  /** `steadyNowMs()`. */
+  readonly startedMs: number;
+  readonly watch: ThreadWatch;
+  readonly worker: Worker;
+}
+
 /** How long a builder may take to give up. */
 const CANCEL_GRACE_MS = 5_000;
 
 export class BuildRuns {
   private readonly entry: URL;
-  /** Builders that run: when each started (`steadyNowMs()`), by name. */
-  private readonly builders = new Map<string, number>();
+  /** Builders that run, by name. */
+  private readonly builders = new Map<string, Builder>();
   private nextBuilder = 1;
 
   /** entry: worker entry other than the built one. */
@@ -39,6 +48,7 @@ export class BuildRuns {
     private readonly writers: WriterPool,
     entry: URL | undefined,
     private readonly tellWorker: (event: WorkerEvent) => void,
+    private readonly watchLimits: WatchLimits,
   ) {
     this.entry = entry ?? threadEntry('builder');
   }
@@ -68,12 +78,22 @@ export class BuildRuns {
     }
   }
 
+  /** Looks whether builders are alive. */
+  look(): void {
+    for (const [name, { call, watch, worker }] of this.builders) {
+      const finding = watch.look(call);
+      if (finding === 'terminate') void worker.terminate();
+      else if (finding !== 'fine') this.tellWorker(silenceEvent(name, 'builder', finding, watch));
+    }
+  }
+
   depths(nowMs: number): WorkerDepth[] {
-    return [...this.builders].map(([name, startedMs]) => ({
+    return [...this.builders].map(([name, { startedMs, watch }]) => ({
       name,
       kind: 'builder',
       begun: true,
-      up: true,
+      up: watch.silence === null,
+      stuck: watch.silence,
       depth: 1,
       queuedBytes: 0,
       processed: 0,
@@ -86,8 +106,14 @@ export class BuildRuns {
   private runBuilder(job: BuildJob, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildResult> {
     if (signal.aborted) return Promise.reject(cancelled());
     const name = `builder-${this.nextBuilder++}`;
-    const worker = new Worker(this.entry, { name, ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }) });
-    this.builders.set(name, steadyNowMs());
+    const watch = new ThreadWatch(this.watchLimits);
+    const worker = new Worker(this.entry, {
+      name,
+      workerData: { pulse: watch.data },
+      transferList: [watch.data.port],
+      ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
+    });
+    this.builders.set(name, { call: `a build of ${job.spec.key}`, startedMs: steadyNowMs(), watch, worker });
     this.tellWorker({ name, kind: 'builder', event: 'started', error: null });
     let grace: NodeJS.Timeout | undefined;
     const onAbort = (): void => {
@@ -124,6 +150,7 @@ export class BuildRuns {
       signal.removeEventListener('abort', onAbort);
       clearTimeout(grace);
       this.builders.delete(name);
+      watch.close();
       return worker.terminate();
     });
   }

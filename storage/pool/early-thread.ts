@@ -1,6 +1,8 @@
 /** Threads that begin before the pool is there: while the main thread loads its program, another CPU can load theirs. */
 
-import { Worker } from 'node:worker_threads';
+import { type TransferListItem, Worker } from 'node:worker_threads';
+// Before the first thread starts, so that all of them count alike.
+import '../threads/clock.js';
 
 export interface EarlyThread {
   readonly worker: Worker;
@@ -32,9 +34,10 @@ export const WORKER_ARGUMENTS: string[] | undefined = process.execArgv.some((arg
 const SMALL_YOUNG_GENERATION = { maxYoungGenerationSizeMb: 6 };
 
 /** Starts a thread. data: what it begins with; null: it gets that later, as its first message. */
-export function startThread(entry: URL, name: string, data: unknown): Worker {
+export function startThread(entry: URL, name: string, data: unknown, transfer: TransferListItem[] = []): Worker {
   return new Worker(entry, {
     workerData: data,
+    transferList: transfer,
     name,
     ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
     resourceLimits: SMALL_YOUNG_GENERATION,
@@ -56,13 +59,13 @@ export function beginThread(entry: URL, name: string): void {
 }
 
 /** The thread of this name that has begun, which is the caller's from now on; null if there is none, or it has ended. data: what it begins with. */
-export function takeThread(entry: URL, name: string, data: unknown): EarlyThread | null {
+export function takeThread(entry: URL, name: string, data: unknown, transfer: TransferListItem[] = []): EarlyThread | null {
   for (const thread of begun) {
     if (thread.entry !== entry.href || thread.name !== name) continue;
     begun.delete(thread);
     if (thread.hasEnded) return null;
     thread.worker.ref();
-    thread.worker.postMessage(data);
+    thread.worker.postMessage(data, transfer);
     return thread;
   }
   return null;

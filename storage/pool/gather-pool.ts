@@ -11,11 +11,14 @@ import type { ReadRequest } from '../requests/read-request.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
+import type { WatchLimits } from './thread-watch.js';
 import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
 
 export interface GatherPoolOptions {
   /** Worker entry other than the built one. */
   readonly entry: URL | undefined;
+  /** When a thread without a sign of life is given up. */
+  readonly watch: WatchLimits;
   readonly closing: AbortSignal;
   readonly ledger: SharedLedger;
 }
@@ -72,7 +75,7 @@ export class GatherPool {
     this.isOwnEntry = options.entry === undefined;
     const entry = options.entry ?? threadEntry('gather');
     this.slots = new WorkerSlots(
-      { kind: 'gather', count: 1, entry, closing, ledger: options.ledger },
+      { kind: 'gather', count: 1, entry, watch: options.watch, closing, ledger: options.ledger },
       {
         ready: () => this.ready(),
         lost: (_, reason) => this.lost(reason),
@@ -165,6 +168,12 @@ export class GatherPool {
       read.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
     }
     return next;
+  }
+
+  /** Looks whether the thread is alive while it has reads. */
+  look(): void {
+    const read = this.reads.values().next().value;
+    this.slots.look(() => (read === undefined ? null : `${read.operation} over several nodes`));
   }
 
   depths(nowMs: number): WorkerDepth[] {

@@ -45,6 +45,7 @@ import { type OpenReaderDoor, ReaderPool } from './reader-pool.js';
 import { NO_REPLICA_LIMIT, type ReplicaLimit } from './replica-limit.js';
 import { ShardLogCalls } from './shard-log-calls.js';
 import type { SleepLimits } from './sleep-policy.js';
+import { LOOK_EVERY_MS, readerWatchLimits, SILENCE_MS, watchLimits } from './thread-watch.js';
 import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
 
@@ -76,6 +77,8 @@ export interface PoolOptions {
   readonly ledger?: SharedLedger;
   /** When replicas fall asleep (tests). */
   readonly sleep?: SleepLimits;
+  /** How long a thread may give no sign of life before it is ended; a reader half as long. Default: a minute. */
+  readonly silenceMs?: number;
   /** Worker entries other than the built ones (tests). */
   readonly entries?: { readonly reader?: URL; readonly writer?: URL; readonly builder?: URL; readonly gather?: URL };
 }
@@ -122,6 +125,7 @@ export class EnginePool implements ShardLogPort {
   private readonly buildRuns: BuildRuns;
   private readonly gatherPool: GatherPool | null;
   private readonly deadlines: DeadlineTimer;
+  private readonly looking: NodeJS.Timeout;
   private readonly statsListeners = new Set<(stats: ReplicaStats) => void>();
   private readonly failedListeners = new Set<(key: ReplicaKey, error: TroupeError) => void>();
   private readonly workerListeners = new Set<(event: WorkerEvent) => void>();
@@ -134,6 +138,9 @@ export class EnginePool implements ShardLogPort {
     this.replicaLimit = options.replicaLimit ?? NO_REPLICA_LIMIT;
     const { waitingReadsMax, queuedWritesMax, queuedWriteBytesMax, entries } = options;
     const closing = this.closing.signal;
+    const silenceMs = options.silenceMs ?? SILENCE_MS;
+    const watch = watchLimits(silenceMs);
+    const readersWatch = readerWatchLimits(silenceMs);
     const ledger = options.ledger ?? unlimitedLedger();
     const watchDeadline = (deadlineMs: number): void => this.deadlines.watch(deadlineMs);
     const tellWorker = (event: WorkerEvent): void => {
@@ -146,6 +153,7 @@ export class EnginePool implements ShardLogPort {
         heavyIdleMs: options.heavyIdleMs,
         stuckGraceMs: options.stuckGraceMs,
         waitingReadsMax,
+        watch: readersWatch,
         entry: entries?.reader,
         closing,
         ledger,
@@ -163,6 +171,7 @@ export class EnginePool implements ShardLogPort {
         replicaLimit: this.replicaLimit,
         queuedWritesMax,
         queuedWriteBytesMax,
+        watch,
         entry: entries?.writer,
         closing,
         ledger,
@@ -181,9 +190,13 @@ export class EnginePool implements ShardLogPort {
       },
     );
     this.shardLogs = new ShardLogCalls(this.writerPool);
-    this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker);
+    this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker, watch);
     this.gatherPool =
-      options.gathers === true ? new GatherPool({ entry: entries?.gather, closing, ledger }, { watchDeadline, tellWorker }) : null;
+      options.gathers === true
+        ? new GatherPool({ entry: entries?.gather, closing, ledger, watch: readersWatch }, { watchDeadline, tellWorker })
+        : null;
+    this.looking = setInterval(() => this.look(), LOOK_EVERY_MS);
+    this.looking.unref();
     this.deadlines = new DeadlineTimer((nowMs) =>
       Math.min(this.readerPool.expire(nowMs), this.writerPool.expire(nowMs), this.gatherPool?.expire(nowMs) ?? Number.POSITIVE_INFINITY),
     );
@@ -397,7 +410,15 @@ export class EnginePool implements ShardLogPort {
     this.closing.abort();
     await this.writerPool.closeReplicas();
     this.deadlines.stop();
+    clearInterval(this.looking);
     await Promise.all([this.readerPool.close(), this.writerPool.close(), this.gatherPool?.close()]);
+  }
+
+  private look(): void {
+    this.readerPool.look();
+    this.writerPool.look();
+    this.buildRuns.look();
+    this.gatherPool?.look();
   }
 
   private async until(started: Promise<unknown>): Promise<void> {

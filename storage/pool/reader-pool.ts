@@ -49,6 +49,7 @@ import {
   stuckAlone,
   stuckReaders,
 } from './pool-state.js';
+import type { WatchLimits } from './thread-watch.js';
 import { ownBytes, shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
 
 export interface ReaderPoolOptions {
@@ -63,6 +64,8 @@ export interface ReaderPoolOptions {
   readonly waitingReadsMax: number | undefined;
   /** Worker entry other than the built one. */
   readonly entry: URL | undefined;
+  /** When a thread without a sign of life is given up. */
+  readonly watch: WatchLimits;
   readonly closing: AbortSignal;
   readonly ledger: SharedLedger;
 }
@@ -178,7 +181,7 @@ export class ReaderPool {
     this.reads = readState(count, limits, countForHeavy);
     const entry = options.entry ?? threadEntry('reader');
     this.slots = new WorkerSlots(
-      { kind: 'reader', count: this.slotCount, entry, closing, ledger: options.ledger },
+      { kind: 'reader', count: this.slotCount, entry, watch: options.watch, closing, ledger: options.ledger },
       {
         ready: (index) => this.readerReady(index),
         lost: (index, reason, isWanted) => this.readerLost(index, reason, isWanted),
@@ -325,6 +328,15 @@ export class ReaderPool {
     // Readers that hold reads past their deadline are looked at again when their grace is over, and those with servers as often.
     const isWatched = this.openers.length > 0 || pendingCount(this.reads) > this.reads.waitingCount;
     return isWatched ? Math.min(next, nowMs + this.stuckGraceMs) : next;
+  }
+
+  /** Looks whether readers that something waits for are alive. */
+  look(): void {
+    this.slots.look((index) => {
+      const read = this.reads.readers[index]?.inFlight.values().next().value;
+      if (read !== undefined) return callOf(read.work);
+      return (this.aloneDeadlines[index] as number) > 0 ? 'a read of a client of its own' : null;
+    });
   }
 
   waitingReads(): { count: number; max: number } {
@@ -636,6 +648,12 @@ export class ReaderPool {
 
 function assertNever(value: never): never {
   throw new Error(`unexpected message ${JSON.stringify(value)}`);
+}
+
+/** A read in messages. */
+function callOf(work: ReadWork): string {
+  const replicas = work.kind === 'read' || work.kind === 'portion' ? ` of ${work.replicas.join(', ')}` : '';
+  return `${work.kind === 'read' ? work.operation : work.kind}${replicas}`;
 }
 
 /** A replica's sets from a generation on, or those before it. */

@@ -9,6 +9,7 @@ import type { SharedLedger } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { startThread, takeThread } from './early-thread.js';
 import { workerDelayMs } from './pool-state.js';
+import { LOOK_EVERY_MS, type Silence, ThreadWatch, type WatchLimits } from './thread-watch.js';
 
 /** One worker for telemetry. */
 export interface WorkerDepth {
@@ -16,7 +17,10 @@ export interface WorkerDepth {
   readonly kind: 'reader' | 'writer' | 'builder' | 'gather';
   /** False for a thread that nothing has needed yet. */
   readonly begun: boolean;
+  /** It runs, and answers as far as is known. */
   readonly up: boolean;
+  /** What waits for a thread that gives no sign of life, and for how many looks of a second it has given none. */
+  readonly stuck: Silence | null;
   /** Requests it holds. */
   readonly depth: number;
   readonly queuedBytes: number;
@@ -29,7 +33,8 @@ export interface WorkerDepth {
 export interface WorkerEvent {
   readonly name: string;
   readonly kind: 'reader' | 'writer' | 'builder' | 'gather';
-  readonly event: 'started' | 'lost';
+  /** silent: it has not answered for a while. stuck: it cannot be ended either; the process should end. */
+  readonly event: 'started' | 'lost' | 'silent' | 'stuck';
   readonly error: string | null;
 }
 
@@ -37,9 +42,10 @@ export interface WorkerEvent {
 export interface SlotsOptions {
   readonly kind: 'reader' | 'writer' | 'gather';
   readonly count: number;
-  /** The worker's file. Each starts with its index and its part of the ledger as data: `{ index, memory }`. */
+  /** The worker's file. Each starts with its index and its part of the ledger as data: `{ index, memory, pulse }`. */
   readonly entry: URL;
   readonly ledger: SharedLedger;
+  readonly watch: WatchLimits;
   /** Aborted when the pool closes: from then on a lost thread is not replaced. */
   readonly closing: AbortSignal;
 }
@@ -60,6 +66,8 @@ interface Slot {
   readonly index: number;
   readonly name: string;
   worker: Worker | null;
+  /** Of the worker. */
+  watch: ThreadWatch | null;
   /** Settled when its first worker is ready or lost; null until it is needed. */
   first: Promise<void> | null;
   up: boolean;
@@ -82,6 +90,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
       index,
       name: `${options.kind}-${index}`,
       worker: null,
+      watch: null,
       first: null,
       up: false,
       startedMs: 0,
@@ -156,6 +165,17 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     void this.slots[index]?.worker?.terminate();
   }
 
+  /** Looks whether the threads that something waits for are alive. callOf: what has waited longest for the thread of an index; null: nothing. */
+  look(callOf: (index: number) => string | null): void {
+    for (const slot of this.slots) {
+      const { name, watch, worker } = slot;
+      if (watch === null || worker === null) continue;
+      const finding = watch.look(callOf(slot.index));
+      if (finding === 'terminate') void worker.terminate();
+      else if (finding !== 'fine') this.on.tellWorker(silenceEvent(name, this.options.kind, finding, watch));
+    }
+  }
+
   /** Ends every thread, and none is told as lost. */
   endAll(): Promise<unknown> {
     return Promise.allSettled(
@@ -174,7 +194,8 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
       name: slot.name,
       kind: this.options.kind,
       begun: slot.first !== null,
-      up: slot.up,
+      up: slot.up && slot.watch?.silence == null,
+      stuck: slot.watch?.silence ?? null,
       restarts: slot.restarts,
       uptimeMs: slot.worker === null ? 0 : nowMs - slot.startedMs,
       lastError: slot.lastError,
@@ -186,10 +207,13 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
   private fill(slot: Slot): Promise<void> {
     const { kind, entry, ledger } = this.options;
     const { index, name } = slot;
-    const data = { index, memory: ledger.shareOf(name) };
-    const early = takeThread(entry, name, data);
-    const worker = early?.worker ?? startThread(entry, name, data);
+    const watch = new ThreadWatch(this.options.watch);
+    const data = { index, memory: ledger.shareOf(name), pulse: watch.data };
+    const transfer = [watch.data.port];
+    const early = takeThread(entry, name, data, transfer);
+    const worker = early?.worker ?? startThread(entry, name, data, transfer);
     slot.worker = worker;
+    slot.watch = watch;
     slot.startedMs = steadyNowMs();
     slot.isEnding = false;
     return new Promise((resolve, reject) => {
@@ -210,11 +234,13 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
         else this.on.message(index, message);
       });
       worker.on('exit', (code) => {
+        watch.close();
         if (slot.worker !== worker) {
           reject(shuttingDown());
           return;
         }
         slot.worker = null;
+        slot.watch = null;
         slot.up = false;
         ledger.forget(name);
         const reason = error?.message ?? `ended with code ${code}`;
@@ -244,6 +270,12 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
       if (!closing.aborted) this.fill(slot).catch(() => {});
     }, delay);
   }
+}
+
+/** What is told of a thread that gives no sign of life. */
+export function silenceEvent(name: string, kind: WorkerEvent['kind'], finding: 'silent' | 'end', { silence }: ThreadWatch): WorkerEvent {
+  const error = `no sign of life for ${((silence?.looks ?? 0) * LOOK_EVERY_MS) / 1000} s; ${silence?.call ?? 'nothing'} waits for it`;
+  return { name, kind, event: finding === 'silent' ? 'silent' : 'stuck', error };
 }
 
 /** Bytes around a view that may go along with it, such as the head of a gRPC message: posting a view takes its whole buffer. */

@@ -21,6 +21,7 @@ import type { ReaderPool } from './reader-pool.js';
 import { beyondLimit, type ReplicaLimit } from './replica-limit.js';
 import { isSmallAndQuiet, SLEEP_LIMITS, type SleepLimits } from './sleep-policy.js';
 import { type HeldUntilAwake, type Sleeper, Sleepers } from './sleepers.js';
+import type { WatchLimits } from './thread-watch.js';
 import { shuttingDown, type WorkerDepth, type WorkerEvent, WorkerSlots } from './worker-slots.js';
 
 export interface WriterPoolOptions {
@@ -32,6 +33,8 @@ export interface WriterPoolOptions {
   readonly queuedWriteBytesMax: number | undefined;
   /** Worker entry other than the built one. */
   readonly entry: URL | undefined;
+  /** When a thread without a sign of life is given up. */
+  readonly watch: WatchLimits;
   readonly closing: AbortSignal;
   readonly ledger: SharedLedger;
   /** Default: `SLEEP_LIMITS`. */
@@ -79,6 +82,8 @@ const QUEUED_WRITE_BYTES_MAX = 128 << 20;
 
 interface PendingCall {
   readonly replica: Replica;
+  /** For messages. */
+  readonly what: string;
   readonly isWrite: boolean;
   readonly bytes: number;
   readonly deadlineMs: number;
@@ -130,7 +135,7 @@ export class WriterPool {
     this.queues = Array.from({ length: count }, () => ({ calls: new Map(), queuedBytes: 0, queuedWrites: 0, processed: 0 }));
     const entry = options.entry ?? threadEntry('writer');
     this.slots = new WorkerSlots(
-      { kind: 'writer', count, entry, closing, ledger: options.ledger },
+      { kind: 'writer', count, entry, watch: options.watch, closing, ledger: options.ledger },
       {
         ready: (index) => this.writerReady(index),
         lost: (index, reason) => this.writerLost(index, reason),
@@ -316,7 +321,16 @@ export class WriterPool {
       const bytes = options.bytes ?? 0;
       const deadlineMs = options.deadlineMs ?? Number.POSITIVE_INFINITY;
       const isWrite = WRITES.has(message.kind);
-      queue.calls.set(id, { replica, isWrite, bytes, deadlineMs, resolve, reject, settled: false });
+      queue.calls.set(id, {
+        replica,
+        what: `${message.kind} of ${replica.spec.key}`,
+        isWrite,
+        bytes,
+        deadlineMs,
+        resolve,
+        reject,
+        settled: false,
+      });
       replica.calls++;
       if (message.kind === 'checkpoint') replica.keepsLog = true;
       if (message.kind === 'releaseCheckpoint') replica.keepsLog = false;
@@ -360,6 +374,11 @@ export class WriterPool {
       }
     }
     return next;
+  }
+
+  /** Looks whether writers that calls wait for are alive. */
+  look(): void {
+    this.slots.look((index) => this.queues[index]?.calls.values().next().value?.what ?? null);
   }
 
   stats(key: ReplicaKey): ReplicaStats | null {

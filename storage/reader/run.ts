@@ -3,6 +3,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
+import { beginPulse, type PulseData } from '../threads/pulse.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
 
 export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<void> {
@@ -17,6 +18,8 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
 }
 
 /** The data of a thread that began before its pool. The next message comes after it has said that it is ready. */
-function firstMessage(port: MessagePort): Promise<ReaderData> {
-  return new Promise((resolve) => port.once('message', resolve));
+async function firstMessage(port: MessagePort): Promise<ReaderData> {
+  const data = await new Promise<ReaderData & { readonly pulse?: PulseData }>((resolve) => port.once('message', resolve));
+  if (data.pulse !== undefined) beginPulse(data.pulse);
+  return data;
 }

@@ -3,6 +3,7 @@
 import { TroupeError } from '../../protocols/errors.js';
 import { effortNs, type Work } from '../../query/effort.js';
 import { steadyNowMs } from './clock.js';
+import { beat } from './pulse.js';
 
 export class Deadline {
   /** `steadyNowMs()` at which work stops. */
@@ -22,7 +23,10 @@ export class Deadline {
   gone: Int32Array | null = null;
 
   /** Whether the time is over, or nobody waits. Cheap enough for kernels, which ask every few microseconds of work. */
-  readonly expired = (): boolean => steadyNowMs() > this.deadlineMs || (this.gone !== null && Atomics.load(this.gone, 0) !== 0);
+  readonly expired = (): boolean => {
+    beat();
+    return steadyNowMs() > this.deadlineMs || (this.gone !== null && Atomics.load(this.gone, 0) !== 0);
+  };
 
   /** Throws once that is so, for loops in TypeScript. Errors: `timeout`. */
   check(): void {

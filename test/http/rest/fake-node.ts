@@ -139,7 +139,17 @@ export class FakeNode {
   }
 
   depths(): PoolDepths {
-    const reader = { begun: true, up: true, depth: 1, queuedBytes: 5, processed: 7, restarts: 0, uptimeMs: 1, lastError: 'about secret' };
+    const reader = {
+      begun: true,
+      stuck: null,
+      up: true,
+      depth: 1,
+      queuedBytes: 5,
+      processed: 7,
+      restarts: 0,
+      uptimeMs: 1,
+      lastError: 'about secret',
+    };
     return {
       waitingReads: 2,
       waitingReadsMax: 9,

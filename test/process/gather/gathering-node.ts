@@ -19,6 +19,7 @@ import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
 import { DeadlineTimer } from '../../../storage/pool/deadline-timer.js';
 import { GatherPool } from '../../../storage/pool/gather-pool.js';
 import type { EnginePool } from '../../../storage/pool/pool.js';
+import { watchLimits } from '../../../storage/pool/thread-watch.js';
 import type { RawRequest, ReadOperation, ReplicaKey } from '../../../storage/threads/messages.js';
 import { Doors } from '../clients/doors.js';
 
@@ -56,7 +57,7 @@ export async function gatheringNode(context: TestContext, shards: number): Promi
   const counts = { reads: 0, asks: 0 };
   const closing = new AbortController();
   const gathering: GatherPool = new GatherPool(
-    { entry: undefined, closing: closing.signal, ledger: unlimitedLedger() },
+    { entry: undefined, closing: closing.signal, watch: watchLimits(60_000), ledger: unlimitedLedger() },
     { watchDeadline: (deadlineMs) => deadlines.watch(deadlineMs), tellWorker: () => {} },
   );
   const deadlines = new DeadlineTimer((nowMs) => gathering.expire(nowMs));

@@ -4,6 +4,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { GatherAccess } from '../../../storage/gather/access.js';
 import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
 import { GatherPool } from '../../../storage/pool/gather-pool.js';
+import { watchLimits } from '../../../storage/pool/thread-watch.js';
 import { configOf } from '../engine/collection-fixture.js';
 
 const place = { uid: 3, params: configOf({ size: 1, distance: 'Dot' }).params, shards: [] };
@@ -19,7 +20,7 @@ async function poolFor(context: TestContext): Promise<GatherPool> {
   const closing = new AbortController();
   const entry = new URL('../gather/fake-gather.js', import.meta.url);
   const pool = new GatherPool(
-    { entry, closing: closing.signal, ledger: unlimitedLedger() },
+    { entry, closing: closing.signal, watch: watchLimits(60_000), ledger: unlimitedLedger() },
     { watchDeadline: () => {}, tellWorker: () => {} },
   );
   await pool.startAll();

@@ -1,0 +1,71 @@
+/**
+ * A writer whose heap runs full within a transaction of LMDB never ends: the end of its thread waits for the lock that its own transaction
+ * holds. Nobody is told of its end, as there is none; only the watch finds it.
+ */
+
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { nodeFor, temporaryFolder, until } from './support.js';
+
+const EXIT_STUCK = 4;
+
+/** Loaded before the node, in each of its threads: once a file is there, the next transaction of a writer uses up the heap of its thread. */
+const program = (file: string): string => `
+  import fs from 'node:fs';
+  import { isMainThread } from 'node:worker_threads';
+  const { set } = Object.getPrototypeOf(Uint8Array.prototype);
+  Object.getPrototypeOf(Uint8Array.prototype).set = function (...words) {
+    if (!isMainThread && fs.existsSync(${JSON.stringify(file)}) && new Error().stack.includes('transactionSync')) {
+      const kept = [];
+      for (;;) kept.push({ at: kept.length, more: [1, 2, 3] });
+    }
+    return set.apply(this, words);
+  };
+  Error.stackTraceLimit = 50;`;
+
+interface Telemetry {
+  readonly engine: {
+    readonly workers: readonly { readonly name: string; readonly up: boolean; readonly stuck: { readonly call: string } | null }[];
+  };
+}
+
+test('a writer that hangs in native code is named, does not count as up, and the process ends in order; the next start has everything', async (t) => {
+  const folder = await temporaryFolder(t);
+  const trigger = join(folder, 'trigger');
+  const preloaded = join(folder, 'full-heap.mjs');
+  await writeFile(preloaded, program(trigger));
+  const node = await nodeFor(t, {
+    folder,
+    nodeArguments: [`--import=${preloaded}`, '--max-old-space-size=64'],
+    environment: { SERVICE__STORAGE__PERFORMANCE__THREAD_SILENCE_SEC: '4', TROUPE_RUNTIME: 'newest' },
+  });
+  const { client } = node;
+  await client.result('PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' } });
+  const put = (id: number) => client.call('PUT', '/collections/c/points?wait=true&timeout=30', { points: [{ id, vector: [id, 1] }] });
+  for (const id of [1, 2, 3]) assert.equal((await put(id)).status, 200);
+
+  await writeFile(trigger, '');
+  const refused = put(4).then(
+    ({ status }) => status,
+    () => 0,
+  );
+  const writer = await until(
+    async () =>
+      (await client.result<Telemetry>('GET', '/telemetry?details_level=3')).engine.workers.find(({ name }) => name === 'writer-0'),
+    (found) => found?.stuck != null,
+  );
+  assert.equal(writer?.up, false);
+  assert.match(writer?.stuck?.call ?? '', /^write of c\/0$/);
+  assert.equal((await client.call('GET', '/readyz')).status, 503);
+
+  const exit = await node.exited;
+  assert.notEqual(await refused, 200);
+  assert.match(node.log(), /an engine worker does not answer and cannot be replaced: the process has to end.*writer-0/);
+  // Node.js before 22.15 can be ended by a signal only.
+  assert.ok(exit.code === EXIT_STUCK || exit.signal === 'SIGKILL', JSON.stringify(exit));
+  const next = await nodeFor(t, { folder });
+  const { points } = await next.client.result<{ points: { id: number }[] }>('POST', '/collections/c/points/scroll', {});
+  assert.deepEqual(points.map(({ id }) => id).slice(0, 3), [1, 2, 3]);
+});
