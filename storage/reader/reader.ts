@@ -50,6 +50,8 @@ type Read = Extract<ToReader, { kind: 'read' | 'portion' }>;
 type Answer = Pick<Extract<FromReader, { kind: 'answer' }>, 'body' | 'positions'>;
 
 const NO_BODY = new Uint8Array(0);
+/** A larger body takes so long to decode that the read may miss its deadline by it: the main thread then answers in time. */
+const ALONE_BYTES_MAX = 1 << 20;
 
 export type AloneAnswer = Uint8Array | 'heavy' | null;
 
@@ -172,6 +174,8 @@ export class Reader {
     const own = view?.collections.get(collection);
     const isOfOne = request.consistency === undefined || request.consistency === 1;
     if (view === null || own === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
+    // Nobody could tell the client while this thread decodes.
+    if ((request.body?.byteLength ?? 0) > ALONE_BYTES_MAX) return 'heavy';
     if (own.kind === 'spread') return this.readSpread(view, own, operation, request);
     try {
       const asked: RawRequest = own.isOfCluster ? { ...request, localOnly: true } : request;

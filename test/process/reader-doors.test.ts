@@ -126,14 +126,9 @@ test('a heavy read beside quick ones is answered by a reader without connections
   await post('', { vectors: { size: 2, distance: 'Dot' } }, 'PUT');
   await post('/points?wait=true', { points: rows.map((id) => ({ id, vector: [id, 1], payload: { n: id } })) }, 'PUT');
   const metrics = async () => (await fetch(`http://127.0.0.1:${node.port}/metrics`)).text();
-  const processed = async () => {
-    const samples = (await metrics()).matchAll(/^engine_worker_processed_total\{worker="reader-(\d+)",kind="reader"\} (\d+)$/gm);
-    const forHeavy = [...samples].filter(([, reader]) => Number(reader) >= availableParallelism());
-    return forHeavy.reduce((sum, [, , count]) => sum + Number(count), 0);
-  };
   // A filter without an index is new each time, as its rows are known afterwards. The first such reads also start their reader.
   let asked = 0;
-  while ((await processed()) < 10) {
+  while ((await processedByHeavy(node.port)) < 10) {
     const heavyAndQuick = await Promise.all(
       Array.from({ length: 10 }, async (_, at) => {
         await post('/points/count', {});
@@ -151,3 +146,24 @@ test('a heavy read beside quick ones is answered by a reader without connections
   assert.equal(await metric(node.port), 2 * asked);
   assert.match(await metrics(), new RegExp(`^grpc_responses_total\\{endpoint="/qdrant\\.Points/Count",status="0"\\} ${asked}$`, 'm'));
 });
+
+test('a read with a large body goes to a reader without connections, also without company, so that somebody can answer at its deadline', {
+  skip,
+}, async (t) => {
+  const node = await nodeFor(t, { folder: await temporaryFolder(t) });
+  await node.client.result('PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' } });
+  await node.client.result('PUT', '/collections/c/points?wait=true', { points: [{ id: 1, vector: [1, 1] }] });
+  const body = { filter: { must: [{ has_id: Array.from({ length: 200_000 }, (_, id) => id) }] } };
+  assert.ok(JSON.stringify(body).length > 1 << 20);
+  for (let asked = 1; (await processedByHeavy(node.port)) === 0; asked++) {
+    assert.deepEqual(await node.client.result('POST', '/collections/c/points/count', body), { count: 1 });
+    assert.ok(asked < 50, 'no read was handed on');
+  }
+});
+
+/** Reads that readers without connections have answered. */
+async function processedByHeavy(port: number): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const samples = text.matchAll(/^engine_worker_processed_total\{worker="reader-(\d+)",kind="reader"\} (\d+)$/gm);
+  return [...samples].reduce((sum, [, reader, count]) => sum + (Number(reader) >= availableParallelism() ? Number(count) : 0), 0);
+}

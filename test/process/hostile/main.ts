@@ -1,0 +1,37 @@
+/** `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--heap 256] [--seed S]`: see `run.ts`. Exit code 1 when something must not be. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { runHostile } from './run.js';
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '1000000' },
+    minutes: { type: 'string', default: '60' },
+    connections: { type: 'string', default: '8' },
+    heap: { type: 'string', default: '256' },
+    'absurd-every': { type: 'string', default: '50' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+});
+const wrong = (['requests', 'minutes', 'connections', 'heap', 'absurd-every', 'seed'] as const).find((name) => !(Number(values[name]) > 0));
+if (wrong !== undefined) {
+  process.stderr.write(`--${wrong}: expected a number above 0, got ${values[wrong]}\n`);
+  process.exit(2);
+}
+const folder = mkdtempSync(join(tmpdir(), 'troupe-hostile-'));
+process.stdout.write(`seed ${values.seed}\n`);
+const report = await runHostile({
+  folder,
+  seed: Number(values.seed),
+  requests: Number(values.requests),
+  milliseconds: Number(values.minutes) * 60_000,
+  connections: Number(values.connections),
+  heapMb: Number(values.heap),
+  absurdEvery: Number(values['absurd-every']),
+});
+rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+process.exit(report.violations.length === 0 ? 0 : 1);

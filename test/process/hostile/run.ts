@@ -1,0 +1,180 @@
+/**
+ * Random, broken and absurd requests on several connections against a real node that has the heap of a small container: it lives on, blames
+ * itself for no request, and answers each within its timeout and a second.
+ */
+
+import { readFileSync } from 'node:fs';
+import { startNodeProcess } from '../../../ops/node-process.js';
+import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
+import { type RestAnswer, RestClient } from '../../../ops/rest-client.js';
+import { bytesOf, mutated } from '../fuzz/mutations.js';
+import { FUZZED_COLLECTION, FUZZED_FIELDS, fuzzedPoints, sampleRequest } from '../fuzz/requests.js';
+import { absurdRequest, DIM, POINTS } from './absurd.js';
+
+export interface HostileOptions {
+  readonly folder: string;
+  readonly seed: number;
+  readonly requests: number;
+  readonly milliseconds: number;
+  readonly connections: number;
+  /** Of V8, in MB: half of the container's memory, as Node takes it. */
+  readonly heapMb: number;
+  /** One request of so many is absurd. */
+  readonly absurdEvery: number;
+}
+
+export interface HostileReport {
+  readonly requests: number;
+  /** How many, by status. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Milliseconds of the slowest answer, by kind. */
+  readonly slowestMs: Readonly<Record<string, number>>;
+  /** How much later than its deadline the latest answer came. */
+  readonly latestMs: number;
+  readonly peakRssMb: number;
+  readonly violations: readonly string[];
+  /** What the node has said of trouble, from the first on. */
+  readonly warnings: readonly string[];
+}
+
+/** An answer may come so much later than the deadline. */
+const GRACE_MS = 1000;
+/** Of requests that do not say how long they have. */
+const TIMEOUT_MS = 60_000;
+const BATCH = 1000;
+/** The node says so when it has no room or no turn for a request, or when its time is over. */
+const OWN_STATUSES: ReadonlySet<number> = new Set([503, 507]);
+const VIOLATIONS_MAX = 20;
+const WARNINGS_MAX = 40;
+/** So many small requests, and the collection that they change is made anew. */
+const LIFE = 2000;
+
+interface Sample {
+  readonly kind: string;
+  readonly method: string;
+  readonly path: string;
+  readonly body: Buffer | string | undefined;
+  readonly timeoutMs: number;
+}
+
+export async function runHostile(options: HostileOptions): Promise<HostileReport> {
+  const { connections, folder, heapMb, milliseconds, requests, seed } = options;
+  const random = seededRandom(seed);
+  const node = await startNodeProcess({ folder, nodeArguments: [`--max-old-space-size=${heapMb}`] });
+  const client = new RestClient(node.port, connections);
+  const report = new Tally();
+  let exit: string | null = null;
+  void node.exited.then(({ code, signal }) => {
+    exit = `the node has ended: code ${code}, signal ${signal}`;
+  });
+  try {
+    await makeLarge(client, random);
+    const untilMs = performance.now() + milliseconds;
+    let begun = 0;
+    const ask = async (): Promise<void> => {
+      while (begun < requests && performance.now() < untilMs && exit === null) {
+        if (begun % LIFE === 0) await remake(client, random);
+        begun++;
+        await askOnce(client, sample(random, options.absurdEvery), report);
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, ask));
+    if (exit === null) await lives(client, report, node.log());
+    return report.done(peakRssMb(node.pid), exit, node.log());
+  } finally {
+    client.close();
+    await node.end('SIGKILL');
+  }
+}
+
+function sample(random: RandomNumbers, absurdEvery: number): Sample {
+  if (random.integer(absurdEvery) === 0) {
+    const request = absurdRequest(random);
+    return { ...request, path: `/collections/large/${request.path}` };
+  }
+  const { body, method, path } = sampleRequest(random);
+  const url = path.startsWith('//') ? path.slice(1) : `/collections/small${path === '' ? '' : `/${path}`}`;
+  const bad = random.integer(6) === 0 ? body : mutated(body, random);
+  return { kind: 'small', method, path: url, body: body === undefined ? undefined : bytesOf(bad, random), timeoutMs: TIMEOUT_MS };
+}
+
+async function askOnce(client: RestClient, { body, kind, method, path, timeoutMs }: Sample, report: Tally): Promise<void> {
+  const startedMs = performance.now();
+  const what = `${kind}: ${method} ${path} ${String(body).slice(0, 200)}`;
+  try {
+    const answer = await client.call(method, path, body);
+    report.note(what, kind, answer, performance.now() - startedMs, timeoutMs);
+  } catch (error) {
+    report.violation(`${what}: ${String(error)}`);
+  }
+}
+
+class Tally {
+  private requests = 0;
+  private readonly statuses: Record<string, number> = {};
+  private readonly slowestMs: Record<string, number> = {};
+  private readonly violations: string[] = [];
+  private latestMs = Number.NEGATIVE_INFINITY;
+
+  note(what: string, kind: string, { status, text }: RestAnswer, milliseconds: number, timeoutMs: number): void {
+    this.requests++;
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+    this.slowestMs[kind] = Math.max(this.slowestMs[kind] ?? 0, Math.round(milliseconds));
+    this.latestMs = Math.max(this.latestMs, Math.round(milliseconds - timeoutMs));
+    if (milliseconds > timeoutMs + GRACE_MS) this.violation(`${what}: answered ${status} after ${Math.round(milliseconds)} ms`);
+    if (status >= 500 && !OWN_STATUSES.has(status)) this.violation(`${what}: ${status} ${text.slice(0, 300)}`);
+  }
+
+  violation(text: string): void {
+    if (this.violations.length < VIOLATIONS_MAX) this.violations.push(text);
+  }
+
+  done(rssMb: number, exit: string | null, log: string): HostileReport {
+    const { latestMs, requests, slowestMs, statuses, violations } = this;
+    const warnings = log.split('\n').filter((line) => /WARN|ERROR|Warning|FATAL/.test(line));
+    const all = exit === null ? violations : [...violations, exit];
+    return { requests, statuses, slowestMs, latestMs, peakRssMb: rssMb, violations: all, warnings: warnings.slice(0, WARNINGS_MAX) };
+  }
+}
+
+async function makeLarge(client: RestClient, random: RandomNumbers): Promise<void> {
+  await client.result('PUT', '/collections/large', { vectors: { size: DIM, distance: 'Cosine' } });
+  for (const [field_name, field_schema] of [
+    ['n', 'integer'],
+    ['tag', 'keyword'],
+  ]) {
+    await client.result('PUT', '/collections/large/index?wait=true', { field_name, field_schema });
+  }
+  for (let from = 0; from < POINTS; from += BATCH) {
+    const points = Array.from({ length: BATCH }, (_, at) => ({
+      id: from + at,
+      vector: Array.from({ length: DIM }, () => random.integer(1000) / 1000),
+      payload: { n: random.integer(5000), tag: `tag-${random.integer(5000)}` },
+    }));
+    await client.result('PUT', '/collections/large/points?wait=true', { points });
+  }
+}
+
+async function remake(client: RestClient, random: RandomNumbers): Promise<void> {
+  await client.call('DELETE', '/collections/small');
+  await client.call('PUT', '/collections/small', FUZZED_COLLECTION);
+  for (const [field_name, field_schema] of Object.entries(FUZZED_FIELDS))
+    await client.call('PUT', '/collections/small/index?wait=true', { field_name, field_schema });
+  await client.call('PUT', '/collections/small/points?wait=true', { points: fuzzedPoints(random) });
+}
+
+async function lives(client: RestClient, report: Tally, log: string): Promise<void> {
+  const { count } = await client.result<{ count: number }>('POST', '/collections/large/points/count', { exact: true });
+  if (count !== POINTS) report.violation(`the collection has ${count} points`);
+  const line = /^.*(?:unexpected error|TroupeReader|TroupeGather|uncaught).*$/im.exec(log);
+  if (line !== null) report.violation(`the log says: ${line[0].slice(0, 500)}`);
+}
+
+/** 0 where the system does not tell. */
+function peakRssMb(pid: number): number {
+  try {
+    return Math.round(Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
+  } catch {
+    return 0;
+  }
+}
