@@ -26,7 +26,9 @@ const ON_ANOTHER_MACHINE = `
   const read = fs.readFileSync;
   fs.readFileSync = (path, ...more) => (path === '/proc/sys/kernel/random/boot_id' ? 'another' : read(path, ...more));
   syncBuiltinESMExports();`;
-const WITHOUT_KERNEL_LOCK = 'process.getBuiltinModule = () => undefined;';
+const WITHOUT_KERNEL_LOCK = `
+  const get = process.getBuiltinModule;
+  process.getBuiltinModule = (id) => (id === 'node:sqlite' ? undefined : get(id));`;
 
 /** Options of Node.js that load these programs first. */
 async function preloaded(folder: string, ...programs: string[]): Promise<string[]> {
