@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { beginThread, takeThread } from '../../../storage/pool/early-thread.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
@@ -32,4 +33,10 @@ test('a thread that began early is given away once, and only by its own program 
   assert.ok(taken !== null);
   assert.equal(takeThread(entry, 'reader-3', null), null);
   await taken.worker.terminate();
+});
+
+test('a thread that begins early gets the start of the process’s clock', () => {
+  const program = `await import(${JSON.stringify(new URL('../../../storage/pool/early-thread.js', import.meta.url).href)});
+    process.stdout.write(typeof (await import('node:worker_threads')).getEnvironmentData('troupe.clockStart'));`;
+  assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' }), 'number');
 });
