@@ -10,6 +10,7 @@ import type { DoorServices, Identity } from '../http/context/services.js';
 import { UnknownFieldCounts } from '../http/context/unknown-fields.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
+import { type DiskNews, DiskWatch } from '../storage/disk/disk-watch.js';
 import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
@@ -47,6 +48,7 @@ export async function compose(
   const { service, storage } = settings;
   const memory = new MemoryWatch(storage.performance.memory_budget_mb);
   log.info(memory.describe());
+  const disk = watchDisk(settings, log);
   const replicas = replicaLimit(machineFigures());
   if (replicas.max !== null) log.info(`this machine has room for ${replicas.max} replicas of shards: ${replicas.reason}`);
   const poolOptions = {
@@ -56,6 +58,7 @@ export async function compose(
     gathers: cluster !== null,
     ledger: memory.ledger,
     silenceMs: storage.performance.thread_silence_sec * 1000,
+    disk,
   };
   const { pool, started } = EnginePool.begin(poolOptions, await hasCollections(storage.storage_path));
   pool.onWorker(({ name, event, error }) => {
@@ -101,6 +104,7 @@ export async function compose(
     unknownFields: new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs }),
     log: httpLog,
     memory,
+    disk,
     notReady: () => (ready.done ? (silentWorker(pool) ?? membership()) : 'collections are being opened'),
     nowMs: steadyNowMs,
     dateMs: Date.now,
@@ -113,6 +117,24 @@ export async function compose(
 function silentWorker(pool: EnginePool): string | null {
   const worker = pool.depths().workers.find(({ stuck }) => stuck !== null);
   return worker === undefined ? null : `${worker.name} does not answer`;
+}
+
+const DISK_NEWS: Readonly<Record<DiskNews, string>> = {
+  low: 'the disk is nearly full: writes that need room are refused until more is free',
+  enough: 'the disk has room again, and writes are taken',
+  'given up': 'the disk is full: the reserve is given up for deletions',
+  held: 'the reserve is in place again',
+};
+
+/** Looks at the disk from now on. */
+function watchDisk({ storage }: NodeSettings, log: ModuleLog): DiskWatch {
+  const settings = { freeMegabytes: storage.disk_free_min_mb, reserveMegabytes: storage.disk_reserve_mb };
+  const watch = new DiskWatch(storage.storage_path, settings, (news, { freeBytes, freeBytesMin }) => {
+    const isGood = news === 'enough' || news === 'held';
+    log[isGood ? 'info' : 'warn'](DISK_NEWS[news], { free_bytes: freeBytes, free_bytes_min: freeBytesMin });
+  });
+  watch.start();
+  return watch;
 }
 
 /** Readers with servers are as many as CPUs, since little else is left to do for a search. */

@@ -7,6 +7,7 @@ import { canSharePort } from '../http/context/share-port.js';
 import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
 import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
+import { freeForStart } from '../storage/disk/disk-watch.js';
 import type { EnginePool } from '../storage/pool/pool.js';
 import { type ClusterStart, parseCommandLine } from './cli.js';
 import { misplacedOptions, openCluster } from './cluster-start.js';
@@ -67,6 +68,7 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
     const problems = [...unavailableSettings(resolved.settings), ...misplacedOptions(start, resolved.settings)];
     if (problems.length > 0) throw new SettingsError(problems);
     outputs = openOutputs(resolved.settings);
+    freeForStart(resolved.settings.storage.storage_path, resolved.settings.storage.disk_reserve_mb);
     lock = await lockStorage(resolved.settings.storage.storage_path, LOCK_PATIENCE_MS, (error) => onLost(error));
   } catch (error) {
     fail(error);
@@ -101,6 +103,7 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   // From here on a signal ends in order what has been started.
   const open: Door[] = [];
   const closeAll = async (): Promise<void> => {
+    services.disk.stop();
     await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
     await node.close();
     await pool.close();

@@ -7,6 +7,7 @@ import type { DoorServices } from '../http/context/services.js';
 import { type Call, callOperation } from '../http/embedded/in-process.js';
 import { TroupeError } from '../protocols/errors.js';
 import type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/operations.js';
+import { freeForStart } from '../storage/disk/disk-watch.js';
 import { type Composition, compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { resolveSettings, SettingsError } from './config/resolve.js';
@@ -67,6 +68,7 @@ export class Troupe {
     const logOf = (module: string) => moduleLog(module, [output], Date.now);
     for (const warning of warnings) logOf('main').warn(warning);
     let lost = (): void => {};
+    freeForStart(settings.storage.storage_path, settings.storage.disk_reserve_mb);
     const lock = await lockStorage(settings.storage.storage_path, 0, () => lost());
     try {
       const identity = nodeIdentity(ownVersion(), Date.now());
@@ -92,6 +94,7 @@ export class Troupe {
   private constructor({ node, pool, services }: Composition, lock: StorageLock) {
     this.#services = services;
     this.#end = async () => {
+      services.disk.stop();
       try {
         await node.close();
       } finally {

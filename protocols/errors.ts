@@ -45,6 +45,8 @@ export const ERROR_KINDS = {
   busy: { restStatus: 429, grpcStatus: 8, prefix: 'Too many requests: ' },
   /** What it would take is more memory than this node has left; retry after `retryAfterMs`. */
   outOfMemory: { restStatus: 507, grpcStatus: 8, prefix: 'Out of memory: ' },
+  /** What it would take is more of the disk than stays free; retry after `retryAfterMs`. */
+  outOfDisk: { restStatus: 507, grpcStatus: 8, prefix: 'Out of disk space: ' },
   /** More than the collection lets through in a minute (strict mode); where waiting helps, retry after `retryAfterMs`. */
   rateLimited: { restStatus: 429, grpcStatus: 8, prefix: 'Rate limiting exceeded: ' },
   /** The node or a replica cannot serve now. One that lost what it had begun says `unknown`. */

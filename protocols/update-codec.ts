@@ -34,6 +34,9 @@ export interface LoggedOperation {
 export const NOTHING: LoggedOperation = { operation: { kind: 'deletePoints', selector: { kind: 'ids', ids: [] } }, chained: false };
 
 const MAGIC = 0x3150_4f54;
+/** How a header begins. */
+const KIND = /^\{"chained":(?:true|false),"operation":\{"kind":"(\w+)"/;
+const KIND_BYTES_MAX = 80;
 
 interface ColumnHeader {
   readonly name: string;
@@ -86,6 +89,12 @@ export function encodeUpdate(
     at += align8(column.byteLength);
   }
   return bytes;
+}
+
+/** The kind of the operation that `encodeUpdate` made these bytes of, by their first ones; null if they do not tell. */
+export function updateKindOf(bytes: Uint8Array): UpdateOperation['kind'] | null {
+  const start = Buffer.from(bytes.buffer, bytes.byteOffset + 8, Math.max(0, Math.min(KIND_BYTES_MAX, bytes.length - 8))).toString('latin1');
+  return (KIND.exec(start)?.[1] ?? null) as UpdateOperation['kind'] | null;
 }
 
 /** The operation that `encodeOperation` made these bytes of. Its vectors are views on `bytes` where these are aligned. Errors: `storage`. */

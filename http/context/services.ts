@@ -4,6 +4,7 @@ import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { Log } from '../../actors/runtime/ports.js';
 import type { GrpcMethodName } from '../../protocols/grpc/method-names.js';
 import type { CollectionDefaults } from '../../protocols/rest/collections.js';
+import type { DiskWatch } from '../../storage/disk/disk-watch.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { Endpoint } from './endpoint.js';
 import type { RequestStats } from './request-stats.js';
@@ -37,6 +38,8 @@ export interface DoorServices {
   readonly unknownFields: UnknownFieldCounts;
   readonly log: Log;
   readonly memory: Pick<MemoryWatch, 'ledger' | 'report'>;
+  /** The disk of the storage folder. */
+  readonly disk: Pick<DiskWatch, 'require' | 'report' | 'stop'>;
   /** What this node waits for before it should get requests; null: it is ready. */
   readonly notReady: () => string | null;
   /** Milliseconds, of a clock that is never set: deadlines go by it. */

@@ -50,6 +50,7 @@ export async function create(services: DoorServices, request: OnCollection): Pro
   if (maxCollections !== null && !node.exists(name) && node.listCollections().length >= maxCollections) {
     throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
   }
+  services.disk.require(0);
   await node.createCollection(name, config, timeoutMs);
   warnOfHints(services, name, config);
   return result(true);

@@ -5,6 +5,7 @@ import type { CallStats } from '../../actors/context/call-stats.js';
 import type { Durations } from '../../actors/context/durations.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
 import { crypto } from '../../protocols/late-modules.js';
+import type { DiskReport } from '../../storage/disk/disk-watch.js';
 import type { MemoryReport } from '../../storage/memory/watch.js';
 import type { WorkerDepth } from '../../storage/pool/pool.js';
 import type { RequestStats } from '../context/request-stats.js';
@@ -173,13 +174,14 @@ function memoryReport(): Json {
   };
 }
 
-function engineReport({ memory, node }: DoorServices, { anonymize }: TelemetryOptions): Json {
+function engineReport({ disk, memory, node }: DoorServices, { anonymize }: TelemetryOptions): Json {
   const { workers, ...waiting } = node.depths();
   const builds = node.buildBudget();
   return {
     ...waiting,
     builds,
     memory: memoryLedgerReport(memory.report()),
+    disk: diskReport(disk.report()),
     workers: anonymize ? workers.map(hiddenWorker) : workers,
   };
 }
@@ -188,6 +190,18 @@ function engineReport({ memory, node }: DoorServices, { anonymize }: TelemetryOp
 function hiddenWorker(worker: WorkerDepth): WorkerDepth {
   const { lastError, stuck } = worker;
   return { ...worker, lastError: lastError === null ? null : 'hidden', stuck: stuck === null ? null : { ...stuck, call: 'hidden' } };
+}
+
+function diskReport({ freeBytes, freeBytesMin, heldBytes, isLow, refused, reserveBytes, totalBytes }: DiskReport): Json {
+  return {
+    total_bytes: totalBytes,
+    free_bytes: freeBytes,
+    free_bytes_min: freeBytesMin,
+    reserve_bytes: reserveBytes,
+    reserve_held_bytes: heldBytes,
+    refuses_writes: isLow,
+    refused_writes: refused,
+  };
 }
 
 function memoryLedgerReport({ accounts, budget, limitedBy, limits, threads, usedBytes }: MemoryReport): Json {

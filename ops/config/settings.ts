@@ -23,6 +23,8 @@ export const SETTINGS = {
   },
   storage: {
     storage_path: textLeaf('./storage'),
+    disk_free_min_mb: orNull(integerLeaf(1, NOT_NEGATIVE)),
+    disk_reserve_mb: integerLeaf(4, { min: 0, max: 1024 }),
     snapshots_path: textLeaf('./snapshots'),
     snapshots_config: {
       snapshots_storage: word(['local', 's3'], 'local'),

@@ -12,6 +12,7 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { DiskRoom } from '../disk/disk-watch.js';
 import type { GatherAccess } from '../gather/access.js';
 import { type SharedLedger, unlimitedLedger } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
@@ -79,6 +80,8 @@ export interface PoolOptions {
   readonly sleep?: SleepLimits;
   /** How long a thread may give no sign of life before it is ended; a reader half as long. Default: a minute. */
   readonly silenceMs?: number;
+  /** Asked before each write that needs room on the disk. Without it the disk alone refuses. */
+  readonly disk?: DiskRoom;
   /** Worker entries other than the built ones (tests). */
   readonly entries?: { readonly reader?: URL; readonly writer?: URL; readonly builder?: URL; readonly gather?: URL };
 }
@@ -189,7 +192,7 @@ export class EnginePool implements ShardLogPort {
         tellWorker,
       },
     );
-    this.shardLogs = new ShardLogCalls(this.writerPool);
+    this.shardLogs = new ShardLogCalls(this.writerPool, options.disk);
     this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker, watch);
     this.gatherPool =
       options.gathers === true

@@ -1,8 +1,10 @@
 /** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
 
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { UpdateOperation, WriteOperation } from '../../protocols/model/update.js';
 import { addUsage } from '../../protocols/model/usage.js';
-import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
+import { encodeUpdate, NOTHING, updateKindOf } from '../../protocols/update-codec.js';
+import type { DiskRoom } from '../disk/disk-watch.js';
 import type { ReplicaKey, ToShardLog, WrittenTags } from '../threads/messages.js';
 import type {
   BucketPoints,
@@ -16,10 +18,15 @@ import type {
 import type { CallAnswer, WriterPool } from './writer-pool.js';
 
 export class ShardLogCalls implements ShardLogPort {
-  constructor(private readonly writers: WriterPool) {}
+  /** disk: asked before each write that needs room; undefined: nobody is. */
+  constructor(
+    private readonly writers: WriterPool,
+    private readonly disk: DiskRoom | undefined,
+  ) {}
 
   async write(key: ReplicaKey, as: LeaderTag, asked: TimedWrite): Promise<LogWritten> {
     const { deadlineMs, operations, undecoded, until, usage: measured } = asked;
+    if (this.disk !== undefined && needsRoom(asked)) this.disk.require(operations.reduce((sum, { length }) => sum + length, 0));
     const copies = operations.map(undecoded === undefined ? copyOf : givenAway);
     const write: TimedWrite = {
       operations: copies,
@@ -120,4 +127,22 @@ function copyOf(bytes: Uint8Array): Uint8Array {
 /** The memory of a body goes along as it is, if nothing else is in it. */
 function givenAway(body: Uint8Array): Uint8Array {
   return body.byteLength > 0 && body.byteLength === body.buffer.byteLength ? body : copyOf(body);
+}
+
+/** What removes something, which a full disk takes too. */
+const REMOVING: ReadonlySet<UpdateOperation['kind'] | WriteOperation> = new Set<UpdateOperation['kind'] | WriteOperation>([
+  'deletePoints',
+  'deleteVectors',
+  'deletePayload',
+  'clearPayload',
+  'deleteFieldIndex',
+]);
+
+/** Disk-D1. Empty writes (barriers) need none. */
+function needsRoom({ operations, undecoded }: TimedWrite): boolean {
+  if (undecoded !== undefined) return !REMOVING.has(undecoded.operation);
+  return operations.some((bytes) => {
+    const kind = updateKindOf(bytes);
+    return kind === null || !REMOVING.has(kind);
+  });
 }

@@ -19,6 +19,7 @@ import type { AliasAction } from '../../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { type HardwareUsage, noUsage } from '../../../protocols/model/usage.js';
 import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
+import type { DiskReport } from '../../../storage/disk/disk-watch.js';
 import { MemoryWatch } from '../../../storage/memory/watch.js';
 import type { PoolDepths } from '../../../storage/pool/pool.js';
 import { NO_REPLICA_LIMIT } from '../../../storage/pool/replica-limit.js';
@@ -206,6 +207,16 @@ export function fakeMemory(budget?: number): DoorServices['memory'] {
   return watch;
 }
 
+const ROOMY_DISK: DiskReport = {
+  totalBytes: 2 ** 40,
+  freeBytes: 2 ** 39,
+  freeBytesMin: 2 ** 29,
+  reserveBytes: 2 ** 22,
+  heldBytes: 2 ** 22,
+  isLow: false,
+  refused: 0,
+};
+
 /** A door on a free port. */
 export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
   const node = new FakeNode();
@@ -230,6 +241,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     }),
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
     memory: options.memory ?? fakeMemory(),
+    disk: { require: quiet, report: () => ROOMY_DISK, stop: quiet },
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: options.nowMs ?? Date.now,
     dateMs: options.nowMs ?? Date.now,

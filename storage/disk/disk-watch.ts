@@ -1,0 +1,158 @@
+/** The disk of a storage folder as it runs: how much is free, the reserve, and what is refused (`disk-room.ts` decides). */
+
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
+import { crypto } from '../../protocols/late-modules.js';
+import { type DiskFigures, type DiskMarks, diskMarks, hasRoomFor, reserveMove } from './disk-room.js';
+
+export interface DiskReport extends DiskFigures, DiskMarks {
+  /** Size of the reserve that is held now, 0 if it is given up or there is none. */
+  readonly heldBytes: number;
+  /** Whether writes that need room are refused now. */
+  readonly isLow: boolean;
+  /** Writes that were refused since the start. */
+  readonly refused: number;
+}
+
+/** What a node asks before a write that needs room. */
+export interface DiskRoom {
+  /** Errors: `outOfDisk`; nothing has been done. bytes: of the write. */
+  require(bytes: number): void;
+}
+
+export type DiskNews = 'low' | 'enough' | 'given up' | 'held';
+
+const RESERVE_FILE = '.reserve';
+const WATCH_EVERY_MS = 1000;
+/** A figure of this age is taken for a decision; the system is asked in some microseconds. */
+const FIGURE_AGE_MS = 20;
+const RETRY_MS = 10_000;
+const MEBIBYTE = 1 << 20;
+
+export class DiskWatch implements DiskRoom {
+  readonly marks: DiskMarks;
+  private readonly reserve: string;
+  private timer: NodeJS.Timeout | null = null;
+  private figures: DiskFigures;
+  private heldBytes = 0;
+  private readMs = 0;
+  /** Bytes of writes that began after the figures were read. */
+  private begunBytes = 0;
+  private refused = 0;
+  private wasLow = false;
+
+  /** folder: exists. onNews: told of each change. */
+  constructor(
+    private readonly folder: string,
+    settings: { readonly freeMegabytes: number | null; readonly reserveMegabytes: number },
+    private readonly onNews: (news: DiskNews, report: DiskReport) => void,
+  ) {
+    this.reserve = reserveOf(folder);
+    this.figures = figuresOf(folder);
+    this.marks = diskMarks(this.figures.totalBytes, settings.freeMegabytes, settings.reserveMegabytes);
+  }
+
+  /** Looks again and again from now on. A disk that is not nearly full gets its reserve with the first look, beside the start. */
+  start(): void {
+    this.timer = setInterval(() => this.look(), WATCH_EVERY_MS);
+    this.timer.unref();
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearInterval(this.timer);
+  }
+
+  require(bytes: number): void {
+    if (performance.now() - this.readMs > FIGURE_AGE_MS) this.read();
+    if (hasRoomFor(this.marks, this.figures.freeBytes - this.begunBytes, this.heldBytes, bytes)) {
+      this.begunBytes += bytes;
+      return;
+    }
+    this.refused++;
+    this.tellLow(true);
+    const { freeBytes } = this.figures;
+    const detail =
+      `${megabytes(freeBytes)} are free on the disk of ${this.folder}, and ${megabytes(this.marks.freeBytesMin)} stay free ` +
+      '(`storage.disk_free_min_mb`): delete points or collections, or give the disk more room; reads and deletions go on';
+    throw new TroupeError('outOfDisk', detail, { retryAfterMs: RETRY_MS, outcome: 'none' });
+  }
+
+  report(): DiskReport {
+    this.read();
+    const { figures, heldBytes, marks, refused } = this;
+    return { ...figures, ...marks, heldBytes, isLow: !hasRoomFor(marks, figures.freeBytes, heldBytes, 0), refused };
+  }
+
+  private look(): void {
+    const report = this.report();
+    if (!report.isLow) this.tellLow(false);
+    const move = reserveMove(this.marks, report.freeBytes, report.heldBytes);
+    if (move === null) return;
+    const isDone = move === 'giveUp' ? removed(this.reserve) : made(this.reserve, this.marks.reserveBytes);
+    if (isDone) this.onNews(move === 'giveUp' ? 'given up' : 'held', this.report());
+  }
+
+  private tellLow(isLow: boolean): void {
+    if (isLow === this.wasLow) return;
+    this.wasLow = isLow;
+    this.onNews(isLow ? 'low' : 'enough', this.report());
+  }
+
+  private read(): void {
+    this.figures = figuresOf(this.folder);
+    this.heldBytes = sizeOf(this.reserve);
+    this.readMs = performance.now();
+    this.begunBytes = 0;
+  }
+}
+
+/** Before a start: gives the reserve up if the disk is full, since locking the folder and opening collections need some room. Makes the folder. */
+export function freeForStart(folder: string, reserveMegabytes: number): void {
+  mkdirSync(folder, { recursive: true });
+  const marks: DiskMarks = { freeBytesMin: 0, reserveBytes: reserveMegabytes * MEBIBYTE };
+  const held = sizeOf(reserveOf(folder));
+  if (reserveMove(marks, figuresOf(folder).freeBytes, held) === 'giveUp') removed(reserveOf(folder));
+}
+
+function reserveOf(folder: string): string {
+  return join(folder, RESERVE_FILE);
+}
+
+function figuresOf(folder: string): DiskFigures {
+  const { bavail, blocks, bsize } = statfsSync(folder);
+  return { totalBytes: blocks * bsize, freeBytes: bavail * bsize };
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function removed(file: string): boolean {
+  rmSync(file, { force: true });
+  return true;
+}
+
+/** Random bytes, which no file system makes smaller. A reserve that cannot be made leaves nothing behind. */
+function made(file: string, bytes: number): boolean {
+  const draft = `${file}.new`;
+  try {
+    const descriptor = openSync(draft, 'w');
+    try {
+      const part = crypto().randomBytes(MEBIBYTE);
+      for (let at = 0; at < bytes; at += part.length) writeSync(descriptor, part, 0, Math.min(part.length, bytes - at));
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(draft, file);
+    return true;
+  } catch {
+    rmSync(draft, { force: true });
+    return false;
+  }
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / MEBIBYTE).toFixed(bytes < 100 * MEBIBYTE ? 1 : 0)} MB`;
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { diskMarks, hasRoomFor, reserveMove } from '../../../storage/disk/disk-room.js';
+
+const MEBIBYTE = 1 << 20;
+const marks = { freeBytesMin: 10 * MEBIBYTE, reserveBytes: 4 * MEBIBYTE };
+
+test('a fiftieth of the disk stays free, between 4 and 512 MB, unless the settings say otherwise', () => {
+  const free = (megabytes: number, setting: number | null = null) => diskMarks(megabytes * MEBIBYTE, setting, 4).freeBytesMin / MEBIBYTE;
+  assert.deepEqual(
+    [24, 1000, 1_000_000].map((megabytes) => free(megabytes)),
+    [4, 20, 512],
+  );
+  assert.equal(free(1000, 7), 7);
+  assert.equal(free(1000, 0), 0);
+});
+
+test('a write begins only if the mark is kept with its bytes', () => {
+  const held = marks.reserveBytes;
+  assert.equal(hasRoomFor(marks, 12 * MEBIBYTE, held, 2 * MEBIBYTE), true);
+  assert.equal(hasRoomFor(marks, 12 * MEBIBYTE, held, 2 * MEBIBYTE + 1), false);
+  assert.equal(hasRoomFor(marks, 10 * MEBIBYTE - 1, held, 0), false);
+  // What a reserve that was given up leaves free is for deletions.
+  assert.equal(hasRoomFor(marks, 14 * MEBIBYTE - 1, 0, 0), false);
+  assert.equal(hasRoomFor(marks, 14 * MEBIBYTE, 0, 0), true);
+});
+
+test('the reserve is given up when the disk is full, and made again only above the mark', () => {
+  const moves = (held: number) => [0, 2, 13, 14].map((free) => reserveMove(marks, free * MEBIBYTE, held * MEBIBYTE));
+  assert.deepEqual(moves(4), ['giveUp', null, null, null]);
+  assert.deepEqual(moves(0), [null, null, null, 'make']);
+  // A smaller one than the settings ask for is made anew, one that they do not ask for goes.
+  assert.equal(reserveMove(marks, 20 * MEBIBYTE, MEBIBYTE), 'make');
+  assert.equal(reserveMove({ ...marks, reserveBytes: 0 }, 20 * MEBIBYTE, MEBIBYTE), 'giveUp');
+});
