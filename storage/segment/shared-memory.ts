@@ -11,8 +11,7 @@ const PAGE_BYTES = 65_536;
 const MEMORY_ADDRESS_BYTES = 10 * 2 ** 30;
 /**
  * A memory that small segments lie in. One that stays keeps up to so much of segments that are gone. Each message that brings it to a thread
- * counts there as so much memory taken, and has V8 collect garbage: with 128 MB once for nearly every message (165 garbage collections for 60 new collections
- * ones), with 32 MB half as often.
+ * counts there as so much memory taken, and so has V8 collect garbage: making 60 collections cost 165 runs with 128 MB, and 76 with 32 MB.
  */
 const COMMON_BYTES = 32 * 2 ** 20;
 /** Larger segments have a memory of their own. */
