@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { RestClient } from '../../ops/rest-client.js';
+import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import { RestClient } from '../../ops/rest-client.js';
 import { nodeFor, temporaryFolder, until } from './support.js';
 
 const HEADER = 'troupe-unknown-fields';
@@ -82,6 +83,28 @@ for (const [way, environment] of Object.entries(WAYS)) {
     }
   });
 }
+
+test('unknown fields are told by a cluster, whichever thread merges what its nodes answer', async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 2, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  const client = new RestClient(cluster.node(1).port);
+  t.after(() => client.close());
+  const told = async (method: string, path: string, body: unknown): Promise<unknown> => {
+    const { headers, status, text } = await client.call(method, path, body);
+    assert.equal(status, 200, text);
+    return headers[HEADER];
+  };
+  await client.result('PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' }, shard_number: 4 });
+  const points = Array.from({ length: 20 }, (_, id) => ({ id, vector: VECTOR, paylod: {} }));
+  assert.equal(await told('PUT', '/collections/c/points?wait=true', { points }), 'points[].paylod');
+  const search = { query: VECTOR, limitt: 1 };
+  assert.equal(await told('POST', '/collections/c/points/query', search), 'limitt', 'a small read');
+  assert.equal(
+    await told('POST', '/collections/c/points/query/batch', { searches: [search, search] }),
+    'searches[].limitt',
+    'a larger one',
+  );
+});
 
 async function startWith(
   t: TestContext,
