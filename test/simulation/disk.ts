@@ -51,6 +51,10 @@ export class VirtualDisk {
   logged: (folder: string, entries: readonly ShardEntry[]) => void = () => {};
   /** Other files, by path. */
   readonly files = new Map<string, Uint8Array>();
+  /** So many tries to apply what is logged meet a lack of memory or descriptors; infinite: all, until it is over. */
+  lacking = 0;
+  /** Those that met it. */
+  lacked = 0;
   /** Writes that ended in a crash half done. */
   torn = 0;
   #pending: PendingWrite[] = [];
@@ -93,6 +97,14 @@ export class VirtualDisk {
     this.files.clear();
   }
 
+  /** Whether what is about to be applied meets a lack of memory or descriptors. */
+  meetsLack(): boolean {
+    if (this.lacking === 0) return false;
+    this.lacking -= 1;
+    this.lacked += 1;
+    return true;
+  }
+
   /** Resolves when `carryOut` has happened for good. Errors: `storage` when the disk is full. */
   write(name: string, carryOut: () => void, failed: (error: TroupeError) => void = () => {}): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -103,6 +115,12 @@ export class VirtualDisk {
       this.#busyUntilMs = Math.max(this.#busyUntilMs, this.world.nowMs) + this.random.between(low, high);
       this.world.after(this.#busyUntilMs - this.world.nowMs, () => this.#finish(write));
     });
+  }
+
+  /** A collection's folder is gone with all that is in it. */
+  loseCollection(folder: string): void {
+    this.removeBelow(`/${this.name}/${folder}`);
+    this.folders.delete(folder);
   }
 
   /** Resolves after the time that a read takes. */

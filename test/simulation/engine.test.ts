@@ -182,6 +182,49 @@ async function crashed(seed: number, mistakes: EngineMistakes): Promise<{ missin
   return { missing: acknowledged.filter((id) => !points.some((point) => point.id === id)).length };
 }
 
+test('what is logged and meets a lack of means waits, nothing is logged behind it, and it is applied when the lack is over', async () => {
+  const { disk, engine, run } = await opened();
+  await run(engine.write(KEY, by(1), ordered([upsert(1, 1)])));
+  const { last } = await run(engine.position(KEY));
+  disk.lacking = Number.POSITIVE_INFINITY;
+  const entries = (index: number) => [{ tag: { ...last, index }, operation: setPayloadBytes(1, index) }];
+  await assert.rejects(run(engine.append(KEY, last, entries(2), 'applied')), { code: 'storage', outcome: 'unknown' });
+  await assert.rejects(run(engine.append(KEY, { ...last, index: 2 }, entries(3), 'logged')), { code: 'unavailable', outcome: 'none' });
+  await assert.rejects(run(engine.digest(KEY, null)), { code: 'storage' });
+  assert.equal((await run(engine.position(KEY))).last.index, 2);
+  disk.lacking = 0;
+  await run(engine.append(KEY, { ...last, index: 2 }, entries(3), 'applied'));
+  assert.deepEqual(await run(read(engine, 'retrieve', { ids: [1], with_payload: true })), [{ id: 1, payload: { value: 3 } }]);
+});
+
+test('in the place of an operation of a leader that meets a lack of means the log has one that changes nothing', async () => {
+  const { disk, engine, run } = await opened();
+  disk.lacking = 1;
+  const { entries, failure } = await run(engine.write(KEY, by(1), ordered([upsert(1, 1)])));
+  assert.deepEqual(
+    entries.map(({ operation }) => operation),
+    [encodeUpdate(NOTHING)],
+  );
+  assert.equal(failure?.outcome, 'none');
+});
+
+test('a replica that cannot apply its log for long is given up, and applies it when it is opened again', async () => {
+  const { disk, engine, run, world } = await opened();
+  await run(engine.write(KEY, by(1), ordered([upsert(1, 1)])));
+  const failed: string[] = [];
+  engine.onFailed((key) => failed.push(key));
+  disk.lacking = Number.POSITIVE_INFINITY;
+  await run(engine.write(KEY, by(1), { ...ordered([upsert(1, 2)]), until: 'logged' }));
+  await world.run(120_000);
+  assert.deepEqual(failed, [KEY]);
+  await run(engine.closeReplica(KEY));
+  const open = () => run(engine.openReplica({ key: KEY, folder: '/node-1/points/0', config: sampleConfig() }, null));
+  await assert.rejects(open(), { code: 'storage' });
+  disk.lacking = 0;
+  await open();
+  assert.deepEqual(await run(read(engine, 'retrieve', { ids: [1], with_payload: true })), [{ id: 1, payload: { value: 2 } }]);
+});
+
 interface Opening {
   readonly seed?: number;
   readonly logKept?: number;

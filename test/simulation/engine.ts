@@ -4,7 +4,7 @@
  */
 
 import type { EnginePort } from '../../actors/runtime/ports.js';
-import { type ErrorCode, TroupeError } from '../../protocols/errors.js';
+import { type ErrorCode, type ErrorFacts, TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -74,6 +74,8 @@ export interface EngineMistakes {
   readonly trustsStale?: boolean;
   /** Takes all replicas for the same. */
   readonly sameDigests?: boolean;
+  /** Passes over a logged operation that meets a lack of means (Op-O5). */
+  readonly passesOver?: boolean;
   /** Shows points of whichever shard has them. */
   readonly hidesNothing?: boolean;
 }
@@ -120,9 +122,16 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       stored,
       disk,
       logKept: this.ways.logKept,
+      passesOver: this.ways.mistakes.passesOver === true,
       tell: (changed) => this.#tell(changed),
+      failed: (error) => this.fail(key, error),
     });
-    await disk.write(`open ${key}`, () => replica.applyAll());
+    let lack: TroupeError | null = null;
+    const replay = () => {
+      lack = replica.applyAll();
+    };
+    await disk.write(`open ${key}`, replay);
+    if (lack !== null) throw lack;
     this.open.set(key, replica);
     return this.#statsOf(replica);
   }
@@ -131,14 +140,14 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const replica = this.open.get(key);
     if (replica === undefined) return;
     this.open.delete(key);
-    await replica.whenApplied(() => {});
+    await replica.close();
   }
 
   async configure(key: ReplicaKey, config: CollectionConfig): Promise<void> {
     this.#replica(key).config = config;
   }
 
-  /** Files of the replica turn out to be damaged. */
+  /** The replica cannot go on. */
   fail(key: ReplicaKey, error: TroupeError): void {
     for (const listener of this.#failed) listener(key, error);
   }
@@ -242,15 +251,18 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       if (write.deadlineMs <= this.ways.nowMs())
         throw refused('timeout', 'the request was queued until its timeout; nothing was done: retry, or raise `timeout`');
       const mayFail = decodeEncoded(write.operations, replica.config.params).some(({ operation }) => neededPoints(operation).length > 0);
+      await replica.checkApplied();
       lead(replica.stored);
       if (mayFail) await replica.applied(lastOf(replica.stored).index);
-      const failing = mayFail ? firstFailure(replica.stored, write.operations) : null;
+      // What is applied in the commit that logs it.
+      const lacks = (mayFail || write.until !== 'logged') && this.disk.meetsLack();
+      const failing = lacks ? { at: 0, failure: REFUSED } : mayFail ? firstFailure(replica.stored, write.operations) : null;
       const carriedOut = failing?.at ?? write.operations.length;
       const operationOf = (at: number) => (at < carriedOut ? (write.operations[at] as Uint8Array).slice() : encodeUpdate(NOTHING));
       const tags = nextTags(replica.end, as, write.operations.length);
       const made = tags.map((tag, at): ShardEntry => ({ tag, operation: operationOf(at) }));
       await this.#log(replica, made);
-      return { entries: made, failure: write.until === 'logged' ? null : (failing?.failure ?? null) };
+      return { entries: made, failure: write.until === 'logged' && !lacks ? null : (failing?.failure ?? null) };
     });
     if (write.until !== 'logged') await replica.applied(written.entries.at(-1)?.tag.index ?? 0);
     return written;
@@ -260,6 +272,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const replica = this.#replica(key);
     const last = await replica.inTurn(async () => {
       const { stored } = replica;
+      await replica.checkApplied();
       const added = newEntries(knownLog(stored, replica.end), previous, entries);
       if (added.length > 0) await this.#log(replica, this.#withMistake(added));
       return replica.end;
@@ -410,6 +423,9 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     });
   }
 }
+
+/** Of a leader's operation that cannot be applied: the log has nothing in its place. */
+const REFUSED: ErrorFacts = { code: 'storage', detail: 'the operation cannot be applied', reason: 'failedOnApply', outcome: 'none' };
 
 function collectionOf(key: ReplicaKey): string {
   return key.slice(0, key.lastIndexOf('/'));

@@ -1,8 +1,10 @@
 /** What goes wrong in a run, and when: drawn from the seed beforehand; whom it hits is drawn when it happens. */
 
+import { folderName } from '../../actors/context/folder-name.js';
 import { errorFacts } from '../../protocols/errors.js';
 import { CALM_NETWORK, type VirtualNetwork } from './network.js';
 import type { SimulatedNode } from './node.js';
+import { POINTS } from './point-names.js';
 import type { Stream } from './random.js';
 import type { Story } from './story.js';
 import type { World } from './world.js';
@@ -24,6 +26,8 @@ const KINDS = {
   reorder: 6,
   slowDisk: 7,
   fullDisk: 6,
+  lack: 8,
+  loseFiles: 6,
   clockJump: 6,
   emptyDisk: 4,
   removePeer: 4,
@@ -38,7 +42,7 @@ export interface Fault {
   readonly lastsMs: number;
 }
 
-const LONGEST_MS: Partial<Record<FaultKind, number>> = { crashAll: 2000, pause: 5000, split: 10_000, slowDisk: 8000 };
+const LONGEST_MS: Partial<Record<FaultKind, number>> = { crashAll: 2000, pause: 5000, split: 10_000, slowDisk: 8000, loseFiles: 3000 };
 
 /** Faults of a seed, by time. among: kinds that may happen. */
 export function schedule(random: Stream, fromMs: number, toMs: number, among: (kind: FaultKind) => boolean = () => true): Fault[] {
@@ -139,6 +143,10 @@ export class Faults {
         return this.#slowDisk();
       case 'fullDisk':
         return this.#fullDisk();
+      case 'lack':
+        return this.#lack();
+      case 'loseFiles':
+        return this.#loseFiles();
       case 'clockJump':
         return this.#clockJump();
       case 'emptyDisk':
@@ -263,6 +271,30 @@ export class Faults {
       disk.tell('disk has room again');
       disk.settings.full = false;
     };
+  }
+
+  /** What is logged cannot be applied, once or for a while: there is no memory, or no descriptor, to do it with. */
+  #lack(): () => void {
+    const { disk } = this.random.pick(this.nodes);
+    const isOnce = this.random.chance(0.4);
+    disk.tell(`lacks the means to apply an operation, ${isOnce ? 'once' : 'for a while'}`);
+    disk.lacking = isOnce ? 1 : Number.POSITIVE_INFINITY;
+    return () => {
+      disk.tell('has the means again');
+      disk.lacking = 0;
+    };
+  }
+
+  /** It crashes, and is without the points' files when it starts: the rest of its disk is there. */
+  #loseFiles(): (() => void) | null {
+    const node = this.random
+      .shuffled(this.nodes)
+      .find((each) => each.cluster?.status().phase === 'Member' && this.administration.canSpare(each));
+    if (node === undefined) return null;
+    node.crash();
+    node.disk.loseCollection(folderName(POINTS));
+    node.tell('has lost the files of its points');
+    return () => node.start();
   }
 
   #clockJump(): () => void {

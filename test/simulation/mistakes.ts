@@ -17,6 +17,9 @@ export const EARLY_ANSWERS: Mistakes = { engine: { answersEarly: true } };
 /** Replicas pass over an operation now and then. */
 export const SKIPPED_TAGS: Mistakes = { engine: { skipsOneIn: 25 } };
 
+/** What is logged and meets a lack of memory or descriptors is passed over, as if that were a fault of the operation (Op-O5). */
+export const PASSED_OVER: Mistakes = { engine: { passesOver: true } };
+
 /** Points that are older than a log that has begun anew are changed as if they were not. */
 export const TRUSTED_STALE: Mistakes = { engine: { trustsStale: true } };
 

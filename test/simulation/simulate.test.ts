@@ -19,6 +19,13 @@ test(`${SEEDS} seeds of five nodes keep every invariant, and agree and work when
   assert.match(output, new RegExp(`^${SEEDS} seeds, 0 failed$`, 'm'));
 });
 
+test('a node that has lost the files of its points is whole again each time, however soon it is back', async () => {
+  for (const seed of [8, 10]) {
+    const { faults, violations } = await simulate(seed, { faults: ['loseFiles'] });
+    assert.deepEqual([violations, (faults.get('loseFiles') ?? 0) > 0], [[], true], `seed ${seed}`);
+  }
+});
+
 test('the same seed goes the same way', async () => {
   const [told, silent] = [await simulate(7, { tell: true }), await simulate(7)];
   assert.equal(told.digest, silent.digest);
