@@ -4,6 +4,9 @@
  */
 
 import { canSharePort } from '../http/context/share-port.js';
+import { heapMegabytes, memoryBudget } from '../storage/memory/budget.js';
+import { tightestLimit } from '../storage/memory/limits.js';
+import { readMemoryLimits } from '../storage/memory/read-limits.js';
 import { beginThread } from '../storage/pool/early-thread.js';
 import { readerWithServers } from './reader-entry.js';
 
@@ -11,5 +14,8 @@ import { readerWithServers } from './reader-entry.js';
 const PRINTS = ['--help', '-h', '--version', '-V'];
 
 // Where settings want no servers in readers, this thread is not taken.
-if (canSharePort() && !process.argv.some((argument) => PRINTS.includes(argument))) beginThread(readerWithServers(), 'reader-0');
+if (canSharePort() && !process.argv.some((argument) => PRINTS.includes(argument))) {
+  const budget = memoryBudget(tightestLimit(readMemoryLimits()).bytes, null);
+  beginThread(readerWithServers(), 'reader-0', heapMegabytes(budget, 'reader'));
+}
 void import('./main.js');

@@ -11,6 +11,7 @@ import { UnknownFieldCounts } from '../http/context/unknown-fields.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { type DiskNews, DiskWatch } from '../storage/disk/disk-watch.js';
+import { cautionAfter, type LastRun } from '../storage/memory/last-run.js';
 import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
@@ -20,6 +21,7 @@ import { collectionDefaults } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
 import { readerWithServers } from './reader-entry.js';
+import { RunKeeper } from './run-mark.js';
 
 /** crashed: the node's actor did, too often. stuck: a thread does not answer, and nothing but the end of the process ends it. */
 export type FatalReason = 'crashed' | 'stuck';
@@ -30,6 +32,8 @@ export interface Composition {
   readonly pool: EnginePool;
   /** Resolves when the first threads are ready; rejects, with the pool closed, when they do not start. */
   readonly started: Promise<void>;
+  /** The process has ended in order: nothing is open any more. */
+  readonly end: () => void;
 }
 
 /**
@@ -51,6 +55,10 @@ export async function compose(
   const disk = watchDisk(settings, log);
   const replicas = replicaLimit(machineFigures());
   if (replicas.max !== null) log.info(`this machine has room for ${replicas.max} replicas of shards: ${replicas.reason}`);
+  const run = new RunKeeper(storage.storage_path, memory.limit.bytes);
+  memory.onUse = (bytes) => run.peak(bytes);
+  const recoveryMode = recoveryModeOf(storage.recovery_mode, run.last);
+  tellLastRun(run.last, recoveryMode, log);
   const poolOptions = {
     replicaLimit: replicas,
     ...readersOf(storage.performance.max_search_threads, doorsInReaders),
@@ -76,6 +84,15 @@ export async function compose(
     cluster,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
     updateRateLimit: storage.performance.update_rate_limit,
+    memory: {
+      figures: {
+        budgetBytes: memory.ledger.budget.bytes,
+        usedBytes: () => memory.ledger.usedBytes,
+        noteHeld: (bytes) => memory.noteHeld(bytes),
+      },
+      caution: cautionAfter(run.last),
+      recoveryMode,
+    },
     onFatal: (error) => {
       log.error('the node cannot go on', { error: error.detail });
       onFatal('crashed');
@@ -105,12 +122,34 @@ export async function compose(
     log: httpLog,
     memory,
     disk,
+    recoveryMode,
     notReady: () => (ready.done ? (silentWorker(pool) ?? membership()) : 'collections are being opened'),
     nowMs: steadyNowMs,
     dateMs: Date.now,
     monotonicMs,
   };
-  return { services, node, pool, started };
+  const end = (): void => {
+    memory.stop();
+    run.end();
+  };
+  node.whenReady().then(
+    () => run.ready(),
+    () => {},
+  );
+  return { services, node, pool, started, end };
+}
+
+/** What to tell whoever asks for a collection; null: not in recovery mode. */
+function recoveryModeOf(setting: string | null, { whileStarting }: LastRun): string | null {
+  if (setting !== null && setting !== '') return setting;
+  if (!whileStarting || process.env.SERVICE_ALLOW_RECOVERY_MODE !== 'true') return null;
+  return 'the last start was ended for want of memory: delete collections or give the node more memory, and start it again';
+}
+
+function tellLastRun({ kills }: LastRun, recoveryMode: string | null, log: ModuleLog): void {
+  if (recoveryMode !== null) log.warn(`recovery mode: no collection is opened: ${recoveryMode}`);
+  else if (kills > 0)
+    log.warn('this node was ended for memory before: builds and loading wait until there is ample room', { times: kills });
 }
 
 /** A thread that gives no sign of life; null: there is none. */

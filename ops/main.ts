@@ -99,7 +99,7 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const cluster = await openCluster(settings, start, identity.version, log);
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests;
-  const { node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);
+  const { end, node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);
   // From here on a signal ends in order what has been started.
   const open: Door[] = [];
   const closeAll = async (): Promise<void> => {
@@ -109,6 +109,7 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
     await pool.close();
     await cluster?.transport.close();
     await cluster?.store.close();
+    end();
   };
   endOnSignal(closeAll, log);
   let areOpen = false;

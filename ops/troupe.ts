@@ -91,14 +91,17 @@ export class Troupe {
   readonly #end: () => Promise<void>;
   #closing: Promise<void> | null = null;
 
-  private constructor({ node, pool, services }: Composition, lock: StorageLock) {
+  private constructor({ end, node, pool, services }: Composition, lock: StorageLock) {
     this.#services = services;
     this.#end = async () => {
       services.disk.stop();
       try {
         await node.close();
       } finally {
-        await pool.close().finally(() => lock.release());
+        await pool
+          .close()
+          .then(end)
+          .finally(() => lock.release());
       }
     };
   }

@@ -9,6 +9,8 @@ import type { ReplicaFiles } from '../replica/files.js';
 import type { EnginePort } from '../runtime/ports.js';
 import type { EngineSignals } from '../runtime/signals.js';
 import type { Assignments } from '../shard-log/assignments.js';
+import type { MemoryRoom } from './memory-room.js';
+import type { OpeningGate } from './opening-gate.js';
 import type { VerifiedReplicas } from './verified-replicas.js';
 
 /**
@@ -25,6 +27,9 @@ export interface NodeServices {
   readonly aliases: AliasStore;
   readonly verified: VerifiedReplicas;
   readonly budget: BuildBudget;
+  readonly room: MemoryRoom;
+  /** Says why the files of a replica are not opened now; null: they may be. */
+  readonly openingGate: OpeningGate;
   readonly cpus: number;
   /** Calls to other nodes; `unavailable` on a node without a cluster. */
   readonly calls: PeerCalls;

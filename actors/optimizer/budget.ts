@@ -1,7 +1,10 @@
 /**
- * The CPU budget of a node's builds: threads are granted in the order they are asked for. Field indexes take no part of it,
+ * The budget of a node's builds: threads, and memory for what they make, are granted in the order they are asked for; a build for which there is no
+ * memory waits, and lets smaller ones go first. Field indexes take no part of it,
  * as someone waits for them and they are quick: one of them may run at a time beside the others.
  */
+
+import { type HeldRoom, MemoryRoom } from '../context/memory-room.js';
 
 export type BuildLane = 'segment' | 'fieldIndex';
 
@@ -10,10 +13,26 @@ export interface BuildTicket {
   release(): void;
 }
 
-interface Request {
-  readonly threads: number;
+/** What a build needs. */
+export interface BuildNeed {
   readonly lane: BuildLane;
-  readonly onGranted: (threads: number) => void;
+  readonly threads: number;
+  /** Of memory, beside that of its sources. */
+  readonly bytes: number;
+}
+
+export interface BuildEvents {
+  /** Hears, once, how many threads it got, at least one. It may be called at once. */
+  granted(threads: number): void;
+  /** It has to wait for memory. Called once. */
+  waits(reason: string): void;
+}
+
+interface Request {
+  readonly need: BuildNeed;
+  readonly on: BuildEvents;
+  held: HeldRoom | null;
+  waitsForMemory: boolean;
   /** 0 while it waits. */
   granted: number;
   released: boolean;
@@ -21,12 +40,21 @@ interface Request {
 
 /** Field indexes built at a time. */
 const FIELD_INDEX_THREADS = 1;
+/** Memory becomes free without anybody telling it here. */
+const LOOK_AGAIN_MS = 1000;
 
 export class BuildBudget {
   readonly #free: Record<BuildLane, number>;
   readonly #waiting: Record<BuildLane, Request[]> = { segment: [], fieldIndex: [] };
 
-  constructor(readonly threadsMax: number) {
+  #isLooking = false;
+
+  /** after: calls back after some milliseconds. */
+  constructor(
+    readonly threadsMax: number,
+    private readonly room = new MemoryRoom(null),
+    private readonly after: (delayMs: number, run: () => void) => void = () => {},
+  ) {
     this.#free = { segment: threadsMax, fieldIndex: FIELD_INDEX_THREADS };
   }
 
@@ -35,29 +63,50 @@ export class BuildBudget {
     return { threads: this.threadsMax - this.#free.segment, threadsMax: this.threadsMax, waiting: this.#waiting.segment.length };
   }
 
-  /** Asks for up to `threads`; `onGranted` hears, once, how many it got, at least one. It may be called at once. */
-  request(lane: BuildLane, threads: number, onGranted: (threads: number) => void): BuildTicket {
-    const request: Request = { threads, lane, onGranted, granted: 0, released: false };
-    this.#waiting[lane].push(request);
-    this.#grant(lane);
+  /** Asks for up to as many threads, and for the memory. */
+  request(need: BuildNeed, on: BuildEvents): BuildTicket {
+    const request: Request = { need, on, held: null, waitsForMemory: false, granted: 0, released: false };
+    this.#waiting[need.lane].push(request);
+    this.#grant(need.lane);
     return { release: () => this.#release(request) };
   }
 
   #grant(lane: BuildLane): void {
     const waiting = this.#waiting[lane];
-    while (waiting.length > 0 && this.#free[lane] > 0) {
-      const request = waiting.shift() as Request;
-      request.granted = Math.max(1, Math.min(request.threads, this.#free[lane]));
+    for (const request of [...waiting]) {
+      if (this.#free[lane] <= 0) return;
+      if (request.released) continue;
+      request.held = this.room.hold(request.need.bytes);
+      if (request.held === null) {
+        this.#wait(request);
+        continue;
+      }
+      waiting.splice(waiting.indexOf(request), 1);
+      request.granted = Math.max(1, Math.min(request.need.threads, this.#free[lane]));
       this.#free[lane] -= request.granted;
-      request.onGranted(request.granted);
+      request.on.granted(request.granted);
     }
+  }
+
+  #wait(request: Request): void {
+    if (!request.waitsForMemory) request.on.waits(this.room.describe(request.need.bytes));
+    request.waitsForMemory = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    this.after(LOOK_AGAIN_MS, () => {
+      this.#isLooking = false;
+      this.#grant('segment');
+      this.#grant('fieldIndex');
+    });
   }
 
   #release(request: Request): void {
     if (request.released) return;
     request.released = true;
-    if (request.granted === 0) this.#waiting[request.lane].splice(this.#waiting[request.lane].indexOf(request), 1);
-    else this.#free[request.lane] += request.granted;
-    this.#grant(request.lane);
+    const { lane } = request.need;
+    request.held?.release();
+    if (request.granted === 0) this.#waiting[lane].splice(this.#waiting[lane].indexOf(request), 1);
+    else this.#free[lane] += request.granted;
+    this.#grant(lane);
   }
 }

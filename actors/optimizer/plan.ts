@@ -24,7 +24,7 @@
  *    more than the walk it saves).
  *
  * No result exceeds `max_segment_size` KB of vectors (null: 1.5 GB) or what one 4 GiB memory holds; a single source
- * beyond that is built alone.
+ * beyond that is built alone. Where memory is short results are smaller (`resultBytesMax`).
  * While a build runs, its sources are left alone, and besides it only field indexes and an upload that outgrew 32 thresholds start.
  * Source of the rules: `Optimizers` of the API's reference; the figures are ours.
  */
@@ -55,6 +55,8 @@ export type OptimizationPlan =
       readonly plan: 'segment' | 'fieldIndex';
       readonly missingFields: readonly string[];
       readonly withGraph: boolean;
+      /** Memory that it may need beside that of its sources. */
+      readonly bytes: number;
     };
 
 export interface PlanFacts {
@@ -62,6 +64,8 @@ export interface PlanFacts {
   readonly cpus: number;
   /** Sources of builds that run. */
   readonly runningSources: ReadonlySet<number>;
+  /** The most bytes of vectors that a result of several segments should have where memory is short. Default: any. */
+  readonly resultBytesMax?: number;
 }
 
 /** An upload runs until this long after its last write. */
@@ -73,6 +77,10 @@ export const BUSY_THRESHOLDS = 32;
 
 const SEGMENT_BYTES_MAX = 1.5e9;
 const MEMORY_BYTES_MAX = 3.75 * 2 ** 30;
+/** Result, codes, and vectors of half the size for the library. */
+const VECTORS_FACTOR = 1.75;
+/** Values of an indexed field of a row, while the index is built. */
+const FIELD_ROW_BYTES = 100;
 const FOLD_RATIO = 2;
 const MERGE_RATIO = 4;
 /** The first segment of a replica, which lies beside those of others; sealed it would have a memory of its own. */
@@ -156,6 +164,7 @@ function planFieldIndex(world: World): OptimizationPlan | undefined {
     plan: 'fieldIndex',
     missingFields: lacking.missingFields,
     withGraph: false,
+    bytes: lacking.rows * FIELD_ROW_BYTES,
   };
 }
 
@@ -264,6 +273,7 @@ function withinLimits(segments: readonly SegmentStats[], world: World): SegmentS
 function fits(segments: readonly SegmentStats[], world: World): boolean {
   const { max_segment_size } = world.config.optimizer_config;
   const bytes = sumLive(segments);
+  if (bytes > (world.facts.resultBytesMax ?? Number.POSITIVE_INFINITY)) return false;
   if (bytes > (max_segment_size ? max_segment_size * 1024 : SEGMENT_BYTES_MAX)) return false;
   const rows = segments.reduce((total, segment) => total + segment.rows - segment.deleted, 0);
   return bytes * 1.5 + rows * rowOverheadBytes(world) <= MEMORY_BYTES_MAX;
@@ -289,7 +299,13 @@ function rowOverheadBytes(world: World): number {
 function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): OptimizationPlan {
   const withGraph = world.threshold > 0 && sumLive(sources) > world.threshold;
   const segments = sources.map((segment) => segment.id).sort((a, b) => a - b);
-  return { kind: 'build', reason, segments, plan: 'segment', missingFields: [], withGraph };
+  return { kind: 'build', reason, segments, plan: 'segment', missingFields: [], withGraph, bytes: buildBytes(sources, world) };
+}
+
+/** The result with its codes and scratch, and the library's copy of the vectors with its graph while that is built. */
+function buildBytes(sources: readonly SegmentStats[], world: World): number {
+  const rows = sources.reduce((total, segment) => total + segment.rows - segment.deleted, 0);
+  return sumLive(sources) * VECTORS_FACTOR + rows * 2 * rowOverheadBytes(world);
 }
 
 function isActive(segment: SegmentStats): boolean {

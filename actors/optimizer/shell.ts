@@ -14,6 +14,7 @@ import type { PlannedBuild } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';
 import { describePlan } from './plan.js';
 import type { OptimizerState } from './state.js';
+import type { OptimizerStatus } from './status.js';
 import { startOptimizer, stepOptimizer } from './step.js';
 
 export interface OptimizerProps {
@@ -33,10 +34,10 @@ const PROGRESS_INTERVAL_MS = 200;
 const COOLING = { delayMinMs: 1000, delayMaxMs: 300_000 };
 
 export function optimizerBehaviour(): Behaviour<OptimizerProps, OptimizerState, OptimizerMessage, OptimizerEffect> {
-  const held: Held = { tickets: new Map(), cancelWake: () => {} };
+  const held: Held = { waitsFor: null, tickets: new Map(), cancelWake: () => {} };
   return {
     kind: 'optimizer',
-    start: (props) => startOptimizer(props.config(), props.services.cpus),
+    start: (props) => startOptimizer(props.config(), props.services.cpus, props.services.room.resultBytesMax),
     step: stepOptimizer,
     perform: (effect, context) => decideInRow(PERFORM, { held, context }, effect),
     summarize,
@@ -45,6 +46,8 @@ export function optimizerBehaviour(): Behaviour<OptimizerProps, OptimizerState, 
 
 /** What one life of the actor holds; its end gives that back. */
 interface Held {
+  /** Why the wanted build waits for memory. */
+  waitsFor: string | null;
   /** By build. */
   readonly tickets: Map<number, { readonly ticket: BuildTicket; readonly forget: Cancel }>;
   cancelWake: Cancel;
@@ -59,8 +62,16 @@ const PERFORM: Row<OptimizerEffect, Performing, void> = {
   askStats: ({ context }) => tellStats(context),
   requestThreads: ({ held, context }, { id, plan, threads }) => {
     const lane = plan.plan === 'fieldIndex' ? 'fieldIndex' : 'segment';
-    const onGranted = (granted: number) => context.report({ kind: 'granted', id, threads: granted, nowMs: context.clock.nowMs() });
-    const ticket = context.props.services.budget.request(lane, threads, onGranted);
+    const ticket = context.props.services.budget.request(
+      { lane, threads, bytes: plan.bytes },
+      {
+        granted: (granted) => {
+          held.waitsFor = null;
+          context.report({ kind: 'granted', id, threads: granted, nowMs: context.clock.nowMs() });
+        },
+        waits: (reason) => showWaiting(plan, reason, held, context),
+      },
+    );
     const forget = context.onEnd(() => releaseThreads(id, held));
     held.tickets.set(id, { ticket, forget });
   },
@@ -72,8 +83,8 @@ const PERFORM: Row<OptimizerEffect, Performing, void> = {
   },
   coolDown: ({ context }, { failures }) => coolDown(failures, context),
   note: ({ context }, { text, facts }) => context.log.info(`${context.path} ${text}`, facts),
-  announce: ({ context }, { status }) => {
-    context.props.entry.optimizers.set(context.props.key, status);
+  announce: ({ held, context }, { status }) => {
+    context.props.entry.optimizers.set(context.props.key, withReason(status, held));
   },
 };
 
@@ -82,6 +93,18 @@ function releaseThreads(id: number, { tickets }: Held): void {
   tickets.delete(id);
   held?.forget();
   held?.ticket.release();
+}
+
+function showWaiting(plan: PlannedBuild, reason: string, held: Held, context: OptimizerContext): void {
+  const { entry, key } = context.props;
+  context.log.warn(`${context.path} waits with ${describePlan(plan)}: ${reason}`);
+  held.waitsFor = `${plan.reason} waits: ${reason}. Delete points or collections, set \`on_disk\` of vectors, or give the node more memory`;
+  const status = entry.optimizers.get(key);
+  if (status !== undefined) entry.optimizers.set(key, withReason(status, held));
+}
+
+function withReason(status: OptimizerStatus, { waitsFor }: Held): OptimizerStatus {
+  return waitsFor === null || status.wanted === null ? status : { ...status, waitsFor };
 }
 
 function tellStats(context: OptimizerContext): void {

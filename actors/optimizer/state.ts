@@ -21,6 +21,8 @@ export interface Knowledge {
   /** Null until the replica told its figures. */
   readonly stats: ReplicaStats | null;
   readonly cpus: number;
+  /** See `PlanFacts`. */
+  readonly resultBytesMax: number;
   readonly nextBuildId: number;
   /** Failures since the last build that went well, null for none. */
   readonly trouble: BuildTrouble | null;

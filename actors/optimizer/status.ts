@@ -33,6 +33,8 @@ export interface OptimizerStatus {
   readonly builds: readonly RunningBuild[];
   /** Waits for threads. */
   readonly wanted: PlannedBuild | null;
+  /** Why it has to wait for memory; absent if it has not. */
+  readonly waitsFor?: string;
   /** Of the last build, null when it went well. */
   readonly error: ErrorFacts | null;
   /** Newest first, a bounded number. */

@@ -73,8 +73,8 @@ export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerS
 /** Builds that the report of finished ones shows. */
 const FINISHED_MAX = 16;
 
-export function startOptimizer(config: CollectionConfig, cpus: number): OptimizerStep {
-  const known: Knowledge = { config, stats: null, cpus, nextBuildId: 1, trouble: null, finished: [] };
+export function startOptimizer(config: CollectionConfig, cpus: number, resultBytesMax = Number.POSITIVE_INFINITY): OptimizerStep {
+  const known: Knowledge = { config, stats: null, cpus, resultBytesMax, nextBuildId: 1, trouble: null, finished: [] };
   const state = working(known, [], null);
   return become<OptimizerState, OptimizerEffect>(state, { kind: 'announce', status: optimizerStatus(state) }, { kind: 'askStats' });
 }
@@ -110,7 +110,8 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
   const wanted = wantedOf(state);
   if (known.stats === null) return become(state.kind === 'Cooling' ? working(known, builds, null) : state);
   const runningSources = new Set(builds.flatMap((running) => running.plan.segments));
-  const decision = decideOptimization(known.stats, known.config, { nowMs, cpus: known.cpus, runningSources });
+  const { cpus, resultBytesMax } = known;
+  const decision = decideOptimization(known.stats, known.config, { nowMs, cpus, runningSources, resultBytesMax });
   const withdrawn: OptimizerEffect[] = wanted === null ? [] : [{ kind: 'releaseThreads', id: wanted.id }];
   if (decision.kind !== 'build') {
     const delayMs = decision.kind === 'rest' ? decision.wakeAfterMs : null;

@@ -169,9 +169,11 @@ function open(context: ReplicaContext, isDamaged: boolean): void {
     if (kept !== null) context.log.warn(`${context.path}: its files are damaged and kept as ${kept}; another replica fills it`);
   };
   context.settle(
-    refuseLost(context.props).then(() => {
+    refuseLost(context.props).then(async () => {
+      const room = await services.openingGate(folder, config());
       const isAnew = isDamaged && isFilledAnyway(context.props);
-      return isAnew ? services.files.reopen(key, folder, config, setAside) : services.files.open(key, folder, config);
+      const opened = isAnew ? services.files.reopen(key, folder, config, setAside) : services.files.open(key, folder, config);
+      return opened.finally(() => room.release());
     }),
     (stats) => ({ kind: 'opened', stats }),
     (error) => ({ kind: 'openFailed', error }),

@@ -28,6 +28,8 @@ export interface ReportFacts {
   /** The date at that moment. */
   readonly dateMs: number;
   readonly cpus: number;
+  /** See `PlanFacts`. */
+  readonly resultBytesMax?: number;
 }
 
 /** The agreed state of the replicas of a cluster's collection. */
@@ -123,9 +125,10 @@ export function viewOfFigures(config: CollectionConfig, figures: readonly ShardF
 export function shardFigures(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): ShardFigures {
   const { optimizer, reason, state, stats } = replica;
   const error = optimizer?.error ?? (state === 'Dead' ? reason : null);
+  const waits = optimizer?.waitsFor ?? null;
   return {
     status: replicaStatus(config, replica, facts),
-    error: error?.detail ?? null,
+    error: error?.detail ?? waits,
     points: stats?.points ?? 0,
     deferredPoints: stats?.deferredPoints ?? 0,
     indexedVectors: sum((stats?.segments ?? []).map((segment) => segment.indexedVectors)),

@@ -2,10 +2,13 @@
 
 import os from 'node:os';
 import type { ErrorFacts } from '../../protocols/errors.js';
+import { loadedBytes } from '../../storage/replica/loaded-bytes.js';
 import { verifyReplicas } from '../../storage/verify/verify-lmdb.js';
 import { type CollectionStore, openCollectionStore } from '../collection/store.js';
 import type { ClusterOptions } from '../consensus/cluster-api.js';
 import type { Stopwatch } from '../context/call-stats.js';
+import { type MemoryFigures, MemoryRoom } from '../context/memory-room.js';
+import { openingGate } from '../context/opening-gate.js';
 import type { NodeServices } from '../context/services.js';
 import { VerifiedReplicas, type VerifyReplicas } from '../context/verified-replicas.js';
 import { NodeView } from '../context/view.js';
@@ -41,11 +44,22 @@ export interface NodeOptions {
   /** `storage.performance.update_rate_limit`: updates that go on at a time; others wait. Default: any number. */
   readonly updateRateLimit?: number | null;
   readonly cpus?: number;
+  /** Default: a node that looks at no memory. */
+  readonly memory?: NodeMemory;
   readonly clock?: Clock;
   /** The node's actor crashed too often: the process should end. */
   readonly onFatal?: (error: ErrorFacts) => void;
   /** Clock, timers, randomness and mailboxes of the actors (tests). */
   readonly ports?: RuntimePorts;
+}
+
+/** The memory of the process, and how the one before has ended. */
+export interface NodeMemory {
+  readonly figures: MemoryFigures;
+  /** See `MemoryRoom`. */
+  readonly caution: number;
+  /** `storage.recovery_mode`, or what stands for it; null: none. */
+  readonly recoveryMode: string | null;
 }
 
 /** Services that do not depend on the cluster. */
@@ -78,6 +92,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
   const cpus = options.cpus ?? os.availableParallelism();
   const ports = options.ports ?? systemPorts(log, clock);
   const precise = options.ports === undefined && options.clock === undefined;
+  const room = new MemoryRoom(options.memory?.figures ?? null, options.memory?.caution);
   const verified = new VerifiedReplicas(options.verify ?? verifyReplicas);
   const services: LocalServices = {
     engine: pool,
@@ -88,7 +103,13 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
       (await openCollectionStore(options.storagePath, (path, error) => log.warn(`${path} could not be removed: ${String(error)}`))),
     aliases: options.aliases ?? new AliasFile(options.storagePath, (error) => log.error(error.detail)),
     verified,
-    budget: new BuildBudget(buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus)),
+    budget: new BuildBudget(
+      buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus),
+      room,
+      (delayMs, run) => void ports.timers.after(delayMs, run),
+    ),
+    room,
+    openingGate: openingGate(options.memory?.recoveryMode ?? null, room, options.memory === undefined ? null : loadedBytes),
     cpus,
     assignments: new Assignments(options.cluster == null),
   };

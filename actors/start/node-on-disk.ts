@@ -58,7 +58,15 @@ export abstract class NodeOnDisk implements NodeApi {
       write: (name, operation, wait, request) => this.writePoints(name, operation, wait, request),
     };
     const entryOf = (name: string) => names.find(name).entry;
-    this.#limited = limitedPoints(points, entryOf, options.pool, options.updateRateLimit ?? null, clock, ports.timers);
+    this.#limited = limitedPoints(
+      points,
+      entryOf,
+      options.pool,
+      options.updateRateLimit ?? null,
+      running.services.room,
+      clock,
+      ports.timers,
+    );
   }
 
   /** Runs `make`, which adds so many replicas to this node, if it has room for them. Errors: `wrongInput` with the figures; nothing is done then. */
@@ -188,7 +196,8 @@ export abstract class NodeOnDisk implements NodeApi {
 
   protected facts(): ReportFacts {
     const { clock, services } = this.running;
-    return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus: services.cpus };
+    const { cpus, room } = services;
+    return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, resultBytesMax: room.resultBytesMax };
   }
 }
 

@@ -37,6 +37,8 @@ export interface DoorServices {
   /** Fields of requests that the API does not have. */
   readonly unknownFields: UnknownFieldCounts;
   readonly log: Log;
+  /** The text of recovery mode; null: not in it. */
+  readonly recoveryMode: string | null;
   readonly memory: Pick<MemoryWatch, 'ledger' | 'report'>;
   /** The disk of the storage folder. */
   readonly disk: Pick<DiskWatch, 'require' | 'report' | 'stop'>;

@@ -4,6 +4,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
+import { checkMode } from '../context/recovery.js';
 import type { DoorServices } from '../context/services.js';
 import { pointsRequest } from '../handlers/points.js';
 import { SERVED } from '../routes.js';
@@ -27,6 +28,7 @@ export async function callOperation<Name extends OperationName>(
   const { path = {}, query = {} } = call;
   const route = BY_NAME.get(name);
   if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
+  if (route !== undefined) checkMode(services.recoveryMode, route);
   const body = call.body === undefined ? null : encodeBody(call.body);
   switch (route?.kind) {
     case 'read': {

@@ -15,6 +15,7 @@ import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
 import { usageField } from '../context/hardware.js';
 import { checkSettingsSize } from '../context/node-request.js';
+import { checkMode } from '../context/recovery.js';
 import type { DoorServices } from '../context/services.js';
 import { pointsRequest } from '../handlers/points.js';
 import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
@@ -76,6 +77,7 @@ class Methods {
       const started = this.services.monotonicMs();
       let outcome: ServedOutcome;
       try {
+        checkMode(this.services.recoveryMode, route);
         const parts = await run(message, deadlineMs, heavy);
         if (time !== null) parts.push(timeField(time, this.services.monotonicMs() - started));
         outcome = { kind: 'message', parts };

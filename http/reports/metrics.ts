@@ -80,11 +80,13 @@ function collectionFigures({ node }: DoorServices, { anonymize }: MetricsOptions
   return figures;
 }
 
-function writeApp(writer: MetricsWriter, { identity }: DoorServices): void {
+function writeApp(writer: MetricsWriter, { identity, recoveryMode }: DoorServices): void {
   writer
     .family('app_info', 'gauge', 'information about the server')
     .sample('app_info', { name: 'troupe', version: API_VERSION, troupe_version: identity.version }, 1);
-  writer.family('app_status_recovery_mode', 'gauge', 'whether the server runs in recovery mode').sample('app_status_recovery_mode', {}, 0);
+  writer
+    .family('app_status_recovery_mode', 'gauge', 'whether the server runs in recovery mode')
+    .sample('app_status_recovery_mode', {}, recoveryMode === null ? 0 : 1);
 }
 
 /** On a node of its own each shard has one replica. */

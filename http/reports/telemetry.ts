@@ -61,7 +61,7 @@ export function hashedName(name: string): string {
   return crypto().createHash('sha256').update(name).digest('hex').slice(0, 16);
 }
 
-function appReport({ identity }: DoorServices, detailed: boolean): Json {
+function appReport({ identity, recoveryMode }: DoorServices, detailed: boolean): Json {
   const app: Json = {
     name: 'troupe',
     version: API_VERSION,
@@ -71,7 +71,14 @@ function appReport({ identity }: DoorServices, detailed: boolean): Json {
   if (!detailed) return app;
   return {
     ...app,
-    features: { debug: false, service_debug_feature: false, recovery_mode: false, gpu: false, rocksdb: false, staging: false },
+    features: {
+      debug: false,
+      service_debug_feature: false,
+      recovery_mode: recoveryMode !== null,
+      gpu: false,
+      rocksdb: false,
+      staging: false,
+    },
     system: {
       distribution: os.type(),
       distribution_version: os.release(),

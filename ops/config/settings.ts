@@ -51,7 +51,7 @@ export const SETTINGS = {
       optimizer_cpu_budget: integerLeaf(0, {}),
       update_rate_limit: orNull(integerLeaf(1, POSITIVE)),
       // Troupe's own.
-      memory_budget_mb: orNull(integerLeaf(1, { min: 64 })),
+      memory_budget_mb: orNull(integerLeaf(1, { min: 16 })),
       thread_silence_sec: integerLeaf(60, { min: 4 }),
       incoming_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),
       outgoing_shard_transfers_limit: orNull(integerLeaf(1, NOT_NEGATIVE), 1),

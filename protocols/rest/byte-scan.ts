@@ -27,6 +27,11 @@ const BACKSLASH = 0x5c;
 
 const floats = new FloatList();
 
+/** Commas and opening brackets outside of strings: one less than a text has values, or a few more where lists are empty. */
+export function countValueMarks(bytes: Uint8Array): number {
+  return floats.countMarks(bytes);
+}
+
 /** Methods that answer true have stepped over something; false means: give up. */
 export class ByteScanner {
   readonly vectors: Float32Array[] = [];

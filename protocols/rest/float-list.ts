@@ -37,6 +37,8 @@ interface Exports {
   numberStartOf(): number;
   writtenOf(): number;
   isRemarkable(): number;
+  startMarks(): void;
+  countMarks(at: number, end: number): number;
 }
 
 /** Room for one list after the other. */
@@ -71,6 +73,18 @@ export class FloatList {
       // A number that is longer than a piece.
       if (read === 0) return -1;
     }
+  }
+
+  /** Commas and opening brackets outside of strings. */
+  countMarks(bytes: Uint8Array): number {
+    let count = 0;
+    this.#kernel.startMarks();
+    for (let at = 0; at < bytes.length; at += TEXT_MAX) {
+      const end = Math.min(bytes.length, at + TEXT_MAX);
+      this.#text.set(bytes.subarray(at, end), TEXT_AT);
+      count += this.#kernel.countMarks(TEXT_AT, TEXT_AT + end - at);
+    }
+    return count;
   }
 
   /** Reads the first `length` bytes of the text until they end. Returns the kernel's last answer. */

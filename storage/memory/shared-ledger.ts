@@ -3,7 +3,8 @@
  * back for it. Counted in KiB, which a 32-bit number holds for any machine; anything below `SMALL_BYTES` is not counted.
  */
 
-import { ACCOUNTS, type Account, grantsGrowth, grantsRequest, type MemoryBudget, memoryBudget, REQUEST_ACCOUNTS } from './ledger.js';
+import { type MemoryBudget, memoryBudget } from './budget.js';
+import { ACCOUNTS, type Account, grantsRequest, REQUEST_ACCOUNTS } from './ledger.js';
 
 /** What a thread needs to have a row. */
 export interface LedgerShare {
@@ -68,11 +69,6 @@ export class Ledger {
   /** Notes what this thread has in an account that is not for requests. */
   note(account: Account, bytes: number): void {
     Atomics.store(this.cells, this.from + ACCOUNTS.indexOf(account), kibibytes(bytes));
-  }
-
-  /** Whether what takes memory for good may have so much more. */
-  hasRoom(bytes: number): boolean {
-    return grantsGrowth(this.share.budget, this.usedBytes, bytes);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The memory of this process as it runs: its limits, its ledger, and what it uses, measured again and again. */
 
-import { ACCOUNTS, type Account, type MemoryBudget, megabytes, memoryBudget } from './ledger.js';
+import { type MemoryBudget, memoryBudget } from './budget.js';
+import { ACCOUNTS, type Account, megabytes } from './ledger.js';
 import { type LimitSource, type MemoryLimits, tightestLimit } from './limits.js';
 import { readMemoryLimits, readUsedBytes } from './read-limits.js';
 import { SharedLedger } from './shared-ledger.js';
@@ -24,6 +25,8 @@ export class MemoryWatch {
   readonly limits: MemoryLimits;
   readonly limit: { readonly bytes: number; readonly source: LimitSource };
   readonly #timer: NodeJS.Timeout;
+  /** Hears what the process uses or plans to use, whenever that is measured. */
+  onUse: (bytes: number) => void = () => {};
 
   /** setting: `storage.performance.memory_budget_mb`. */
   constructor(setting: number | null, limits: MemoryLimits = readMemoryLimits()) {
@@ -38,7 +41,14 @@ export class MemoryWatch {
   measure(): number {
     const used = readUsedBytes();
     this.ledger.measured(used);
+    this.onUse(used);
     return used;
+  }
+
+  /** What builds and openings under way may need. */
+  noteHeld(bytes: number): void {
+    this.ledger.note('builds', bytes);
+    this.onUse(this.ledger.usedBytes + bytes);
   }
 
   /** For the log. */

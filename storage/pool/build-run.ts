@@ -2,6 +2,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { heapMegabytes, type MemoryBudget } from '../memory/budget.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { threadEntry } from '../threads/entries.js';
 import type { BuildJob, BuildReport, BuildResult, BuildSources, FromBuilder, ReplicaKey } from '../threads/messages.js';
@@ -47,6 +48,7 @@ export class BuildRuns {
   constructor(
     private readonly writers: WriterPool,
     entry: URL | undefined,
+    private readonly budget: MemoryBudget,
     private readonly tellWorker: (event: WorkerEvent) => void,
     private readonly watchLimits: WatchLimits,
   ) {
@@ -111,6 +113,7 @@ export class BuildRuns {
       name,
       workerData: { pulse: watch.data },
       transferList: [watch.data.port],
+      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes(this.budget, 'builder') },
       ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
     });
     this.builders.set(name, { call: `a build of ${job.spec.key}`, startedMs: steadyNowMs(), watch, worker });

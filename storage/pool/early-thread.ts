@@ -33,20 +33,20 @@ export const WORKER_ARGUMENTS: string[] | undefined = process.execArgv.some((arg
  */
 const SMALL_YOUNG_GENERATION = { maxYoungGenerationSizeMb: 6 };
 
-/** Starts a thread. data: what it begins with; null: it gets that later, as its first message. */
-export function startThread(entry: URL, name: string, data: unknown, transfer: TransferListItem[] = []): Worker {
+/** Starts a thread. data: what it begins with; null: it gets that later, as its first message. heapMegabytes: the most that its heap may have. */
+export function startThread(entry: URL, name: string, data: unknown, heapMegabytes: number, transfer: TransferListItem[] = []): Worker {
   return new Worker(entry, {
     workerData: data,
     transferList: transfer,
     name,
     ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
-    resourceLimits: SMALL_YOUNG_GENERATION,
+    resourceLimits: { ...SMALL_YOUNG_GENERATION, maxOldGenerationSizeMb: heapMegabytes },
   });
 }
 
 /** Begins a thread that a pool of this process will want. It loads its program and waits for its data. Nobody has to take it: it ends with the process. */
-export function beginThread(entry: URL, name: string): void {
-  const worker = startThread(entry, name, null);
+export function beginThread(entry: URL, name: string, heapMegabytes: number): void {
+  const worker = startThread(entry, name, null, heapMegabytes);
   worker.unref();
   const thread: Begun = { worker, entry: entry.href, name, error: null, hasEnded: false };
   begun.add(thread);

@@ -193,7 +193,7 @@ export class EnginePool implements ShardLogPort {
       },
     );
     this.shardLogs = new ShardLogCalls(this.writerPool, options.disk);
-    this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, tellWorker, watch);
+    this.buildRuns = new BuildRuns(this.writerPool, entries?.builder, ledger.budget, tellWorker, watch);
     this.gatherPool =
       options.gathers === true
         ? new GatherPool({ entry: entries?.gather, closing, ledger, watch: readersWatch }, { watchDeadline, tellWorker })

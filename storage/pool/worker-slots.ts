@@ -5,6 +5,7 @@
 
 import type { TransferListItem, Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
+import { heapMegabytes } from '../memory/budget.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { startThread, takeThread } from './early-thread.js';
@@ -211,7 +212,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     const data = { index, memory: ledger.shareOf(name), pulse: watch.data };
     const transfer = [watch.data.port];
     const early = takeThread(entry, name, data, transfer);
-    const worker = early?.worker ?? startThread(entry, name, data, transfer);
+    const worker = early?.worker ?? startThread(entry, name, data, heapMegabytes(ledger.budget, kind), transfer);
     slot.worker = worker;
     slot.watch = watch;
     slot.startedMs = steadyNowMs();

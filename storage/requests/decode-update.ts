@@ -4,11 +4,13 @@ import { TroupeError } from '../../protocols/errors.js';
 import { decodeUpdateMessage } from '../../protocols/grpc/update-message.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { BatchColumn, WriteOperation } from '../../protocols/model/update.js';
+import { scanPoints } from '../../protocols/rest/point-scan.js';
 import { unknownVector, type VectorTarget, vectorTarget } from '../../protocols/rest/point-vectors.js';
 import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
 import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { decodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { RawRequest } from '../threads/messages.js';
+import { checkValues } from './body-values.js';
 import { embedStored } from './embed.js';
 import { normalizeUpdates } from './normalize-updates.js';
 import { findUnknownIn } from './unknown-fields.js';
@@ -21,6 +23,7 @@ export function decodeWriteRequest(
   { body, message, path, unknownFields }: Pick<RawRequest, 'body' | 'message' | 'path' | 'unknownFields'>,
   params: CollectionParams,
 ): DecodedUpdate {
+  if (message === undefined && body !== null) checkValues('write', body, () => scanPoints(body, kind === 'batchUpdate'));
   const update =
     message === undefined
       ? decodeUpdateBody(

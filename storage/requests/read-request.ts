@@ -27,7 +27,9 @@ import {
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
 import { plainBody, scannedBody } from '../../protocols/rest/request-value.js';
+import { scanVectors } from '../../protocols/rest/vector-scan.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
+import { checkValues } from './body-values.js';
 import { findUnknownIn } from './unknown-fields.js';
 
 export type ReadRequest =
@@ -48,6 +50,7 @@ export type ReadRequest =
 
 /** Unknown fields of the body are added to the request's. Errors: those of the decoders; `malformedBody` for a gRPC message that is none. */
 export function decodeRead(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {
+  if (message === undefined && bytes !== null) checkValues('read', bytes, () => scanVectors(bytes));
   const body =
     message === undefined ? checkedBody(operation, bytes, unknownFields) : decodeMessage(schema().message(message), bytes ?? NO_BODY);
   return DECODERS[operation](body, path);

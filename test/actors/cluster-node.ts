@@ -4,6 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CollectionStore, openCollectionStore } from '../../actors/collection/store.js';
 import type { CarriedOut, Desired, LocalData, NodeNews } from '../../actors/context/desired.js';
+import { MemoryRoom } from '../../actors/context/memory-room.js';
+import { openingGate } from '../../actors/context/opening-gate.js';
 import { VerifiedReplicas } from '../../actors/context/verified-replicas.js';
 import { NodeView } from '../../actors/context/view.js';
 import { AliasFile, type AliasStore } from '../../actors/node/alias-store.js';
@@ -53,6 +55,8 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     ...wrap(real),
     verified,
     budget: new BuildBudget(1),
+    room: new MemoryRoom(null),
+    openingGate: openingGate(null, new MemoryRoom(null), null),
     cpus: 2,
     calls: NO_CALLS,
     assignments: new Assignments(),

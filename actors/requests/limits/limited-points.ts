@@ -1,10 +1,12 @@
 /** Applies the limits of collections and of the node to requests about points. */
 
 import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
+import type { MemoryRoom } from '../../context/memory-room.js';
 import type { CollectionEntry } from '../../context/view.js';
 import type { Clock, EnginePort, Timers } from '../../runtime/ports.js';
 import type { NodeApi } from '../node-api.js';
 import { openGate } from './gate.js';
+import { checkGrowth } from './growth.js';
 import { limitOf, RateLimits } from './limits.js';
 
 /** The cost of a request in tokens: always one, or the weight that an engine worker finds in the body. */
@@ -51,6 +53,7 @@ export function limitedPoints(
   entryOf: (name: string) => CollectionEntry | null,
   engine: Pick<EnginePort, 'weigh'>,
   updates: number | null,
+  room: MemoryRoom,
   clock: Clock,
   timers: Timers,
 ): PointsApi {
@@ -82,6 +85,7 @@ export function limitedPoints(
       return points.read(name, operation, request);
     },
     write: async (name, operation, wait, request) => {
+      checkGrowth(room, operation, request.body?.byteLength ?? 0);
       await takeWrite(name, operation, request);
       return gate.enter(request.deadlineMs, () => points.write(name, operation, wait, request));
     },

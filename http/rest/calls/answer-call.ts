@@ -9,6 +9,7 @@ import type { UnknownFields } from '../../../protocols/model/unknown-fields.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
 import { type HttpAnswer, valueEnvelope } from '../../context/answer.js';
+import { checkMode } from '../../context/recovery.js';
 import type { DoorServices } from '../../context/services.js';
 import { noUnknownFields, seeUnknown, unknownHeaders } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
@@ -63,6 +64,7 @@ export async function answerCall(services: DoorServices, logRequests: boolean, c
 
 function carryOut(services: DoorServices, call: RestCall, started: number): Promise<RestReply> {
   const { route } = call;
+  checkMode(services.recoveryMode, route);
   switch (route.kind) {
     case 'read':
       return read(services, route, call, started);

@@ -191,6 +191,35 @@ export function scanFloats(at: usize, end: usize, out: usize, place: i32): i32 {
   return stop(DONE, at + 1, out);
 }
 
+const QUOTE: u32 = 0x22;
+const BACKSLASH: u32 = 0x5c;
+const OPEN_LIST: u32 = 0x5b;
+const OPEN_OBJECT: u32 = 0x7b;
+
+let inString: bool = false;
+let isEscaped: bool = false;
+
+/** A new text begins. */
+export function startMarks(): void {
+  inString = false;
+  isEscaped = false;
+}
+
+/** Commas and opening brackets outside of strings, from `at` to `end`, which goes on where the piece before has ended. */
+export function countMarks(at: usize, end: usize): u32 {
+  let count: u32 = 0;
+  for (; at < end; at++) {
+    const byte = <u32>load<u8>(at);
+    if (inString) {
+      if (isEscaped) isEscaped = false;
+      else if (byte == BACKSLASH) isEscaped = true;
+      else if (byte == QUOTE) inString = false;
+    } else if (byte == QUOTE) inString = true;
+    else count += <u32>(byte == COMMA || byte == OPEN_LIST || byte == OPEN_OBJECT);
+  }
+  return count;
+}
+
 function stop(outcome: i32, at: usize, out: usize): i32 {
   position = at;
   written = out;

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MemoryRoom } from '../../../actors/context/memory-room.js';
 import { BuildBudget } from '../../../actors/optimizer/budget.js';
 import { buildThreadsMax } from '../../../actors/optimizer/decide.js';
 
 function asking(budget: BuildBudget) {
   const grants: string[] = [];
   const ask = (name: string, threads: number, lane: 'segment' | 'fieldIndex' = 'segment') =>
-    budget.request(lane, threads, (granted) => grants.push(`${name} ${granted}`));
+    budget.request({ lane, threads, bytes: 0 }, { granted: (granted) => void grants.push(`${name} ${granted}`), waits: () => {} });
   return { grants, ask };
 }
 
@@ -55,4 +56,28 @@ test('the setting gives threads, 0 half of the CPUs, a negative number leaves as
   const budgets = [0, 3, -2, -9].map((setting) => buildThreadsMax(setting, 8));
   assert.deepEqual(budgets, [4, 3, 6, 1]);
   assert.equal(buildThreadsMax(0, 1), 1);
+});
+
+test('a build for which there is no memory waits, says why once, and lets smaller ones go first', () => {
+  let used = 70;
+  let look = (): void => {};
+  const room = new MemoryRoom({ budgetBytes: 100, usedBytes: () => used, noteHeld: () => {} });
+  const budget = new BuildBudget(2, room, (_, run) => {
+    look = run;
+  });
+  const told: string[] = [];
+  const ask = (name: string, bytes: number) =>
+    budget.request(
+      { lane: 'segment', threads: 1, bytes },
+      { granted: () => void told.push(`${name} begins`), waits: () => void told.push(`${name} waits`) },
+    );
+  ask('large', 50);
+  const small = ask('small', 20);
+  assert.deepEqual(told, ['large waits', 'small begins']);
+  small.release();
+  look();
+  assert.deepEqual(told, ['large waits', 'small begins']);
+  used = 30;
+  look();
+  assert.deepEqual(told, ['large waits', 'small begins', 'large begins']);
 });

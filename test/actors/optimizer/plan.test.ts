@@ -66,6 +66,7 @@ interface Scene {
   quietMs?: number;
   optimizers?: Partial<OptimizersConfig>;
   running?: number[];
+  resultBytesMax?: number;
   quantization?: QuantizationConfig;
   hnsw?: Partial<HnswConfig>;
   fields?: ReplicaStats['fields'];
@@ -87,7 +88,12 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     lastWriteMs: NOW_MS - (scene.quietMs ?? 60_000),
     position: { last: NO_TAG, base: NO_TAG },
   };
-  const facts: PlanFacts = { nowMs: NOW_MS, cpus: 2, runningSources: new Set(scene.running ?? []) };
+  const facts: PlanFacts = {
+    nowMs: NOW_MS,
+    cpus: 2,
+    runningSources: new Set(scene.running ?? []),
+    ...(scene.resultBytesMax === undefined ? {} : { resultBytesMax: scene.resultBytesMax }),
+  };
   const { hnsw_config, ...others } = config(scene.optimizers);
   const changed = { ...others, hnsw_config: { ...hnsw_config, ...scene.hnsw }, quantization_config: scene.quantization ?? null };
   return describePlan(planOptimization(stats, changed, facts));
@@ -102,6 +108,12 @@ test('an empty replica and one below the threshold have nothing to do', () => {
 test('rows above the threshold are indexed in one build once the upload pauses', () => {
   assert.equal(plan([active(1, 10_001)]), 'indexing: 1 to one segment with a graph');
   assert.equal(plan([full(1, 8000), full(2, 8000), active(3, 100)]), 'indexing: 1 + 2 + 3 to one segment with a graph');
+});
+
+test('where memory is short a build makes a smaller segment, of one source at least', () => {
+  const sources = [full(1, 8000), full(2, 8000), full(3, 8000)];
+  assert.equal(plan(sources, { resultBytesMax: 16_000 * ROW_BYTES }), 'indexing: 1 + 2 to one segment with a graph');
+  assert.equal(plan([full(1, 30_000)], { resultBytesMax: 16_000 * ROW_BYTES }), 'indexing: 1 to one segment with a graph');
 });
 
 test('while an upload runs, indexing waits for its pause', () => {

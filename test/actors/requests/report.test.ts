@@ -7,7 +7,15 @@ import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } 
 
 const CONFIG = sampleConfig();
 const FACTS = { nowMs: 1_700_000_010_000, dateMs: 1_700_000_010_000, cpus: 4 };
-const PLAN: PlannedBuild = { kind: 'build', reason: 'indexing', segments: [1], plan: 'segment', missingFields: [], withGraph: true };
+const PLAN: PlannedBuild = {
+  kind: 'build',
+  reason: 'indexing',
+  segments: [1],
+  plan: 'segment',
+  missingFields: [],
+  withGraph: true,
+  bytes: 0,
+};
 const RUNNING: RunningBuild = {
   id: 1,
   plan: PLAN,

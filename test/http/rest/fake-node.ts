@@ -195,6 +195,7 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly nowMs?: () => number;
   /** Default: one that refuses nothing. */
   readonly memory?: DoorServices['memory'];
+  readonly recoveryMode?: string;
   /** Requests are taken by a reader's server, which asks this before it hands a read on. */
   readonly readAlone?: LoneReader['readAlone'];
 }
@@ -242,6 +243,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
     memory: options.memory ?? fakeMemory(),
     disk: { require: quiet, report: () => ROOMY_DISK, stop: quiet },
+    recoveryMode: options.recoveryMode ?? null,
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: options.nowMs ?? Date.now,
     dateMs: options.nowMs ?? Date.now,

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { sampleConfig } from '../../actors/samples.js';
 import { fakeMemory, type Harness, type HarnessOptions, openDoor, sendRaw } from './fake-node.js';
 
 const MB = 1 << 20;
@@ -114,3 +115,30 @@ async function until(isSo: () => boolean): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
+
+test('in recovery mode collections are listed, changed and deleted, and all else is refused with its text', async (t) => {
+  const { door, node } = await openDoor({ recoveryMode: 'too many points' });
+  t.after(() => door.close(0));
+  await node.createCollection('c', sampleConfig());
+  const ask = async (method: string, path: string, body?: string) => {
+    const answer = await fetch(`http://127.0.0.1:${door.port}${path}`, { method, ...(body === undefined ? {} : { body }) });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const refused = [
+    ['POST', '/collections/c/points/count', '{}'],
+    ['PUT', '/collections/c/points', '{"points":[]}'],
+    ['GET', '/collections/c'],
+    ['PUT', '/collections/d', '{"vectors":{"size":1,"distance":"Dot"}}'],
+  ] as const;
+  for (const [method, path, body] of refused) {
+    const { status, text } = await ask(method, path, body);
+    assert.equal(status, 503, path);
+    assert.match(text, /recovery mode, where collections are only listed, changed and deleted: too many points/);
+  }
+  assert.equal(node.asked.length, 0);
+  for (const path of ['/collections', '/collections/c/exists', '/readyz', '/metrics', '/'])
+    assert.equal((await ask('GET', path)).status, 200, path);
+  assert.match((await ask('GET', '/metrics')).text, /^app_status_recovery_mode 1$/m);
+  assert.equal((await ask('PATCH', '/collections/c', '{}')).status, 200);
+  assert.equal((await ask('DELETE', '/collections/c')).status, 200);
+});

@@ -8,7 +8,7 @@ import { threadEntry } from '../../../storage/threads/entries.js';
 const entry = threadEntry('reader');
 
 test('a reader that began before its pool becomes the pool’s first reader, and begins with what the pool gives it', async () => {
-  beginThread(entry, 'reader-0');
+  beginThread(entry, 'reader-0', 64);
   const events: string[] = [];
   const { pool, started } = EnginePool.begin({ readers: 1, writers: 1 }, false);
   pool.onWorker(({ event, name }) => events.push(`${name} ${event}`));
@@ -26,7 +26,7 @@ test('a reader that began before its pool becomes the pool’s first reader, and
 });
 
 test('a thread that began early is given away once, and only by its own program and name', async () => {
-  beginThread(entry, 'reader-3');
+  beginThread(entry, 'reader-3', 64);
   assert.equal(takeThread(entry, 'reader-4', null), null);
   assert.equal(takeThread(threadEntry('writer'), 'reader-3', null), null);
   const taken = takeThread(entry, 'reader-3', { index: 3 });

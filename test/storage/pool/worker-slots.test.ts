@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownBytes } from '../../../storage/pool/worker-slots.js';
+import { memoryBudget } from '../../../storage/memory/budget.js';
+import { Ledger, SharedLedger } from '../../../storage/memory/shared-ledger.js';
+import { watchLimits } from '../../../storage/pool/thread-watch.js';
+import { ownBytes, WorkerSlots } from '../../../storage/pool/worker-slots.js';
 
 test('bytes that fill their buffer, but for the head of a message, are given away as they are', () => {
   const whole = new Uint8Array(20);
@@ -18,4 +21,45 @@ test('bytes within a larger or a shared buffer are copied out of it', () => {
   assert.notEqual(ownBytes(pooled).buffer, pooled.buffer);
   const small = Buffer.from('a message');
   assert.notEqual(ownBytes(small).buffer, small.buffer);
+});
+
+test('a thread whose heap is full ends alone, gives its memory back, and another one takes its place', {
+  timeout: 60_000,
+}, async (context) => {
+  const closing = new AbortController();
+  const ledger = new SharedLedger(memoryBudget(128 << 20, null));
+  const events: string[] = [];
+  let again = (): void => {};
+  const restarted = new Promise<void>((resolve) => {
+    again = resolve;
+  });
+  const slots = new WorkerSlots<{ kind: string }, { kind: string }>(
+    {
+      kind: 'reader',
+      count: 1,
+      entry: new URL('./greedy-thread.js', import.meta.url),
+      closing: closing.signal,
+      watch: watchLimits(60_000),
+      ledger,
+    },
+    {
+      ready: () => {
+        if (events.length > 0) again();
+      },
+      lost: (_, reason) => events.push(reason),
+      message: () => {},
+      tellWorker: () => {},
+    },
+  );
+  context.after(() => {
+    closing.abort();
+    return slots.endAll();
+  });
+  await slots.startAll();
+  new Ledger(ledger.shareOf('reader-0')).reserve('bodies', 1 << 20);
+  slots.post(0, { kind: 'take all' });
+  await restarted;
+  assert.equal(events.length, 1);
+  assert.match(events[0] as string, /memory limit/);
+  assert.equal(ledger.held().size, 0);
 });

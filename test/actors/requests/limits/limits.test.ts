@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MemoryRoom } from '../../../../actors/context/memory-room.js';
 import type { CollectionEntry } from '../../../../actors/context/view.js';
 import { openGate } from '../../../../actors/requests/limits/gate.js';
 import { limitedPoints } from '../../../../actors/requests/limits/limited-points.js';
@@ -66,6 +67,7 @@ test('what a request costs is asked for only where its collection has a limit, a
     (name) => entries.get(name) ?? null,
     engine,
     null,
+    new MemoryRoom(null),
     { nowMs: () => 0, dateMs: () => 0 },
     { after: () => () => {} },
   );
@@ -112,4 +114,19 @@ test('so many updates go on at a time, others in the order in which they came, a
   assert.deepEqual([begun.join(''), gate.waiting], ['abd', 0]);
   for (const end of ends) end();
   await Promise.all([all[1], all[3]]);
+});
+
+test('a node short of memory refuses what takes more and takes what gives some back', async () => {
+  const node = { read: async () => new Uint8Array(1), write: async () => new Uint8Array(1) } as unknown as NodeApi;
+  const room = new MemoryRoom({ budgetBytes: 1000, usedBytes: () => 800, noteHeld: () => {} });
+  const engine = { weigh: async () => 1 };
+  const limited = limitedPoints(node, () => null, engine, null, room, { nowMs: () => 0, dateMs: () => 0 }, { after: () => () => {} });
+  const request = { path: {}, query: {}, body: new Uint8Array(51), deadlineMs: 1 };
+  const refused = (error: TroupeError) => error.code === 'outOfMemory' && error.outcome === 'none' && /delete points/.test(error.detail);
+  for (const operation of ['upsertPoints', 'updateVectors', 'setPayload', 'batchUpdate'] as const)
+    await assert.rejects(limited.write('c', operation, true, request), refused, operation);
+  for (const operation of ['deletePoints', 'deleteVectors', 'deletePayload', 'clearPayload', 'deleteFieldIndex'] as const)
+    await limited.write('c', operation, true, request);
+  await limited.write('c', 'upsertPoints', true, { ...request, body: new Uint8Array(50) });
+  await limited.read('c', 'count', request);
 });

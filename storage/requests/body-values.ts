@@ -1,0 +1,46 @@
+/**
+ * Refuses bodies with so many JSON values that reading them would hold a thread for long, or take all of its heap: a body of 30 MB may be 10
+ * million empty objects. The numbers of vectors do not count, as they are read without the parser. Each value but the first stands behind a comma
+ * or a bracket, so counting these outside of strings counts the values; a short body is not looked at.
+ */
+
+import { getHeapStatistics } from 'node:v8';
+import { TroupeError } from '../../protocols/errors.js';
+import { countValueMarks, type ScannedBody } from '../../protocols/rest/byte-scan.js';
+
+/** Measured: two seconds of a thread for so many objects. */
+const READ_VALUES_MAX = 1_000_000;
+const WRITE_VALUES_MAX = 4_000_000;
+
+/**
+ * An object takes 56 bytes and its place in a list 8. Half of a heap is left for the rest, since the parser cannot be interrupted: a thread
+ * whose heap is full in the middle of it ends the process.
+ */
+const HEAP_BYTES_PER_VALUE = 128;
+
+export type BodyPurpose = 'read' | 'write';
+
+/** The most values that a body may have. heapBytes: of the thread that reads it. */
+export function valuesMax(purpose: BodyPurpose, heapBytes: number): number {
+  const most = purpose === 'read' ? READ_VALUES_MAX : WRITE_VALUES_MAX;
+  return Math.min(most, Math.floor(heapBytes / HEAP_BYTES_PER_VALUE));
+}
+
+/** scan: takes the vectors out of the body; null for none. Errors: `bodyTooLarge`. */
+export function checkValues(purpose: BodyPurpose, body: Uint8Array, scan: () => ScannedBody | null): void {
+  if (body.length <= ownMax[purpose]) return;
+  if (countValueMarks(body) <= ownMax[purpose]) return;
+  const scanned = scan();
+  const count = scanned === null ? countValueMarks(body) : countValueMarks(Buffer.from(scanned.text));
+  if (count > ownMax[purpose]) throw tooMany(purpose, count);
+}
+
+const heapBytes = getHeapStatistics().heap_size_limit;
+const ownMax = { read: valuesMax('read', heapBytes), write: valuesMax('write', heapBytes) };
+
+function tooMany(purpose: BodyPurpose, count: number): TroupeError {
+  const detail =
+    `the body has ${count} commas and brackets between its JSON values, and a ${purpose} may have ${ownMax[purpose]} here: ` +
+    (purpose === 'write' ? 'send the points in several requests' : 'ask in several requests');
+  return new TroupeError('bodyTooLarge', detail);
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MemoryRoom } from '../../../actors/context/memory-room.js';
+
+const MB = 1 << 20;
+
+function roomOf(budget: number, caution = 1) {
+  const figures = { used: 0, held: 0 };
+  const room = new MemoryRoom(
+    {
+      budgetBytes: budget,
+      usedBytes: () => figures.used,
+      noteHeld: (bytes) => {
+        figures.held = bytes;
+      },
+    },
+    caution,
+  );
+  return { figures, room };
+}
+
+test('room is given up to the budget, and what is held counts before it is used', () => {
+  const { figures, room } = roomOf(100 * MB);
+  figures.used = 40 * MB;
+  const held = room.hold(50 * MB);
+  assert.ok(held !== null);
+  assert.equal(figures.held, 50 * MB);
+  assert.equal(room.hold(11 * MB), null);
+  figures.used = 85 * MB;
+  assert.equal(room.committedBytes(), 90 * MB, 'what a build has taken is not counted twice');
+  const second = room.hold(10 * MB);
+  assert.ok(second !== null);
+  held.release();
+  held.release();
+  second.release();
+  assert.equal(room.committedBytes(), 85 * MB);
+  assert.equal(figures.held, 0);
+});
+
+test('points leave a part of the budget to builds, also to those that have begun', () => {
+  const { figures, room } = roomOf(100 * MB);
+  figures.used = 80 * MB;
+  assert.ok(room.takesPoints(5 * MB));
+  assert.ok(!room.takesPoints(6 * MB));
+  figures.used = 40 * MB;
+  room.hold(50 * MB);
+  assert.ok(!room.takesPoints(1));
+});
+
+test('after the process was killed for memory builds are taken to need more', () => {
+  const { figures, room } = roomOf(100 * MB, 2);
+  figures.used = 50 * MB;
+  assert.equal(room.hold(26 * MB), null);
+  assert.equal(room.describe(26 * MB), "it may need 52 MB of memory, and 50 MB of this node's budget are left");
+  assert.ok(room.hold(25 * MB) !== null);
+});
+
+test('without figures nothing is refused', () => {
+  const room = new MemoryRoom(null);
+  assert.ok(room.hold(1e15) !== null);
+  assert.ok(room.takesPoints(1e15));
+  assert.equal(room.resultBytesMax, Number.POSITIVE_INFINITY);
+});

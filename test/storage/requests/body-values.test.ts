@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
+import { countValueMarks } from '../../../protocols/rest/byte-scan.js';
+import { scanPoints } from '../../../protocols/rest/point-scan.js';
+import { checkValues, valuesMax } from '../../../storage/requests/body-values.js';
+
+const none = () => null;
+
+function bytes(text: string): Buffer {
+  return Buffer.from(text);
+}
+
+test('values are counted by the brackets and commas outside of strings', () => {
+  assert.equal(countValueMarks(bytes('{"a":[1,2,{"b":3}],"c":4}')), 6);
+  assert.equal(countValueMarks(bytes('{"a":"[{,\\",[\\\\"}')), 1);
+  assert.equal(countValueMarks(bytes('')), 0);
+  // Strings, and what is escaped in them, go on from one piece that the kernel gets to the next.
+  for (const before of [32_766, 32_767, 32_768, 32_769]) {
+    const text = `["${'x'.repeat(before)}\\",[{","é",1]`;
+    assert.equal(countValueMarks(bytes(text)), 3, `${before}`);
+  }
+});
+
+test('a body with too many values is refused with their number, and one below the bound is not', () => {
+  const body = (count: number) => bytes(`[${'{},'.repeat(count - 1)}{}]`);
+  checkValues('read', body(450_000), none);
+  assert.throws(
+    () => checkValues('read', body(1_000_000), none),
+    (error: TroupeError) =>
+      error.code === 'bodyTooLarge' && /has 2000000 commas and brackets .* a read may have 1000000 here: ask in/.test(error.detail),
+  );
+  checkValues('write', body(1_000_000), none);
+  assert.throws(() => checkValues('write', body(3_000_000), none), /a write may have 4000000 here: send the points in several requests/);
+});
+
+test('numbers of vectors do not count', () => {
+  const vector = `[${'0,'.repeat(60_000)}1]`;
+  const points = Array.from({ length: 80 }, (_, id) => `{"id":${id},"vector":${vector}}`);
+  const body = bytes(`{"points":[${points.join(',')}]}`);
+  assert.ok(countValueMarks(body) > 4_000_000);
+  checkValues('write', body, () => scanPoints(body, false));
+  assert.throws(() => checkValues('write', body, none), TroupeError);
+});
+
+test('a thread with a small heap takes fewer values', () => {
+  assert.equal(valuesMax('write', 4e9), 4_000_000);
+  assert.equal(valuesMax('read', 4e9), 1_000_000);
+  assert.equal(valuesMax('write', 128e6), 1_000_000);
+  assert.equal(valuesMax('read', 64e6), 500_000);
+});
