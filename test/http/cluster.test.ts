@@ -139,7 +139,8 @@ test('shards of a collection are shown where they are, by its name or an alias',
   const expected = {
     peer_id: 11,
     shard_count: 2,
-    local_shards: [{ shard_id: 0, points_count: 0, state: 'Active' }],
+    // Agreed to be Active, and not open on this node yet.
+    local_shards: [{ shard_id: 0, points_count: 0, state: 'Initializing' }],
     remote_shards: [
       { shard_id: 0, peer_id: 12, state: 'Dead' },
       { shard_id: 1, peer_id: 12, state: 'Active' },
@@ -282,7 +283,7 @@ test('gRPC asks for the same by its own messages', async () => {
   ]);
   const shown = await grpc.call('Collections/CollectionClusterInfo', { collection_name: 'a' });
   // Zeros are not sent.
-  assert.deepEqual(shown.local_shards, [{ state: 'Active' }]);
+  assert.deepEqual(shown.local_shards, [{ state: 'Initializing' }]);
   assert.deepEqual(shown.shard_transfers, [{ shard_id: 1, from: '12', to: '13', sync: true }]);
   const { shard_keys } = (await grpc.call('Collections/ListShardKeys', { collection_name: 'k' })) as { shard_keys: unknown[] };
   assert.deepEqual(shard_keys[0], { key: { keyword: 'red' } });
