@@ -413,8 +413,9 @@ export class EnginePool implements ShardLogPort {
     this.closing.abort();
     await this.writerPool.closeReplicas();
     this.deadlines.stop();
-    clearInterval(this.looking);
+    // The end of a thread that hangs is waited for, too, and only the watch finds it.
     await Promise.all([this.readerPool.close(), this.writerPool.close(), this.gatherPool?.close()]);
+    clearInterval(this.looking);
   }
 
   private look(): void {
