@@ -177,6 +177,7 @@ test('each error of the catalogue has its status and envelope', async () => {
     bodyTooLarge: '400 why',
     busy: '429 Too many requests: why',
     outOfMemory: '507 Out of memory: why',
+    outOfDisk: '507 Out of disk space: why',
     rateLimited: '429 Rate limiting exceeded: why',
     unavailable: '503 Service unavailable: why',
     timeout: '408 Timeout: why',
