@@ -162,7 +162,7 @@ const DISK_NEWS: Readonly<Record<DiskNews, string>> = {
   low: 'the disk is nearly full: writes that need room are refused until more is free',
   enough: 'the disk has room again, and writes are taken',
   'given up': 'the disk is full: the reserve is given up for deletions',
-  held: 'the reserve is in place again',
+  held: 'a reserve for a full disk is in place',
 };
 
 /** Looks at the disk from now on. */

@@ -39,14 +39,14 @@ export class Names {
     return (this.agreed()?.state ?? this.view).aliases;
   }
 
-  /** Whether a collection of this name or alias exists. Errors: `unavailable` on a starting node of a cluster that has not heard of it. */
+  /** Whether a collection of this name or alias exists. Errors: `unavailable` on a starting node that does not know yet. */
   exists(name: string): boolean {
     if (this.#find(name) !== null) return true;
     this.checkKnows();
     return false;
   }
 
-  /** The collection of this name or alias. Errors: `notFound`; `unavailable` on a starting node of a cluster that has not heard of it. */
+  /** The collection of this name or alias. Errors: `notFound`; `unavailable` on a starting node that does not know yet. */
   find(name: string): Found {
     const found = this.#find(name);
     if (found === null) this.checkKnows();

@@ -23,7 +23,17 @@ export class SingleNode extends NodeOnDisk {
   readonly cluster = null;
 
   constructor(running: LiveNode) {
-    super(running, new Names(running.view, () => null));
+    let areOpen = false;
+    running.ready.then(
+      () => {
+        areOpen = true;
+      },
+      () => {},
+    );
+    const checkKnows = (): void => {
+      if (!areOpen) throw new TroupeError('unavailable', 'this node has not opened all its collections yet: retry', { retryAfterMs: 1000 });
+    };
+    super(running, new Names(running.view, () => null, checkKnows));
   }
 
   createCollection(name: string, config: CollectionConfig): Promise<boolean> {

@@ -143,11 +143,13 @@ test('a replica that is checked for long keeps no other one from being served', 
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
   };
-  await deliverUntil(() => node.exists('small') && node.info('small').status === 'green');
+  await deliverUntil(() => node.listCollections().includes('small') && node.info('small').status === 'green');
   assert.equal(text(await node.read('small', 'scroll', request(world))), 'scroll of small/0');
   assert.deepEqual(engine.calls, ['open small/0']);
+  // It is not known yet, which is another thing than not being there.
+  assert.throws(() => node.exists('large'), { code: 'unavailable' });
   finishCheck();
-  await deliverUntil(() => node.exists('large') && node.info('large').status === 'green');
+  await deliverUntil(() => node.listCollections().includes('large') && node.info('large').status === 'green');
 });
 
 test('a collection is used by its alias, also after a restart, until one of the two goes', async () => {
