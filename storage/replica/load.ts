@@ -143,7 +143,8 @@ function loadAppendable(
     payloads += added;
   }
   if (segment.rows !== state.appendable.get(described.id)) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
-  if (payloads !== countRecords(environment, prefix)) throw damagedRecord(`payload/${described.id}`);
+  // A key that was damaged may name a row that the segment does not have.
+  if (payloads !== environment.count('payload', prefix, rowKey(described.id, segment.rows))) throw damagedRecord(`payload/${described.id}`);
   segment.dropVectors(described.dropped ?? []);
   loadDeletions(environment, segment);
   if (!idsAgree(environment, segment)) {
@@ -161,21 +162,23 @@ function loadDeletions(environment: Environment, segment: SegmentRows): void {
   }
 }
 
-function countRecords(environment: Environment, prefix: Uint8Array): number {
-  return environment.count('payload', prefix, afterPrefix(prefix));
-}
-
-/** Whether the live rows of an appendable segment have their id records. Deleted ones may have theirs (Slice-S3). */
+/**
+ * Whether the live rows of an appendable segment have their id records, and a walk meets these and those of deleted rows (Slice-S3), no more
+ * and no fewer: a record whose key is damaged can end a walk, and hide what lies behind it from everybody who lists ids.
+ */
 function idsAgree(environment: Environment, segment: SegmentRows): boolean {
+  const prefix = segmentPrefix(segment.id);
   const key = Buffer.alloc(ID_KEY_BYTES);
+  let records = 0;
   for (let row = 0; row < segment.rows; row++) {
-    if (!segment.isLive(row)) continue;
     writeIdKey(segment.id, segment.idAt(row), key);
-    if (environment.getUint32('ids', key) !== row) return false;
+    if (environment.getUint32('ids', key) === row) records++;
+    else if (segment.isLive(row)) return false;
   }
-  return true;
+  return environment.count('ids', prefix, afterPrefix(prefix)) === records;
 }
 
+/** Deleted rows have theirs, too: readers may be at a time when they were live (Slice-S3). The last row of a point counts. */
 function remakeIds(transaction: Transaction, segment: SegmentRows): void {
   const { environment } = transaction;
   const prefix = segmentPrefix(segment.id);
@@ -183,7 +186,6 @@ function remakeIds(transaction: Transaction, segment: SegmentRows): void {
   const key = Buffer.alloc(ID_KEY_BYTES);
   const value = Buffer.alloc(4);
   for (let row = 0; row < segment.rows; row++) {
-    if (!segment.isLive(row)) continue;
     writeIdKey(segment.id, segment.idAt(row), key);
     value.writeUInt32LE(row, 0);
     environment.put('ids', key, value);

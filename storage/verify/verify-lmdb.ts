@@ -226,17 +226,24 @@ function isLack(error: unknown): boolean {
 
 function walk(reader: SnapshotReader): void {
   const state = decodeReplicaState(reader.get('meta', STATE_KEY) ?? missing('meta/state'));
-  decodeManifest(reader.get('meta', MANIFEST_KEY) ?? missing('meta/manifest'));
+  const manifest = decodeManifest(reader.get('meta', MANIFEST_KEY) ?? missing('meta/manifest'));
   decodeStale(reader.get('meta', STALE_KEY));
   decodeUnfinished(reader.get('meta', UNFINISHED_KEY));
+  const known = new Set([...manifest.segments.map(({ id }) => id), ...manifest.dropped]);
   for (const database of DATABASES) {
     let entries = 0;
+    let last: Uint8Array | null = null;
+    const isMadeAnew = database === 'ids' || database === 'index';
     for (const { key, value } of reader.range(database, FIRST_KEY, LAST_KEY)) {
       verifyRecord(database, key, value, state.appliedOperation);
+      // Checksums are of values: a damaged key makes a record another one's, and its own is missing.
+      const isOutOfOrder = last !== null && Buffer.compare(last, key) >= 0;
+      if (!isMadeAnew && (isOutOfOrder || !isOfSegment(database, key, known))) missing(nameOf(database, key));
+      last = key;
       entries++;
     }
     // A damaged page can hide records without any other sign: deleted points would come back. Ids and indexes are made anew by the store.
-    if (database !== 'ids' && database !== 'index' && entries !== reader.entryCount(database)) missing(database);
+    if (!isMadeAnew && entries !== reader.entryCount(database)) missing(database);
   }
 }
 
@@ -244,11 +251,24 @@ const FIRST_KEY = Uint8Array.of(0);
 const LAST_KEY = Buffer.alloc(64, 0xff);
 
 function verifyRecord(database: DatabaseName, key: Uint8Array, value: Uint8Array, applied: number): void {
-  const name = `${database}/${Buffer.from(key).toString('hex')}`;
+  const name = nameOf(database, key);
   if (database === 'rows') unseal(value, name);
   else if (database === 'deleted') uncheck(value, name);
   // What is applied is kept for other replicas only.
   else if (database === 'wal' && operationOfKey(key) > applied) unseal(value, name);
+}
+
+/** Whether a record of rows belongs to a segment that is there, or is being removed; other records do not say. */
+function isOfSegment(database: DatabaseName, key: Uint8Array, segments: ReadonlySet<number>): boolean {
+  if (database === 'meta' || database === 'wal') return true;
+  return key.length === SEGMENT_KEY_BYTES && segments.has(Buffer.from(key).readUInt32BE(0));
+}
+
+/** Of keys in `rows`, `payload` and `deleted`. */
+const SEGMENT_KEY_BYTES = 8;
+
+function nameOf(database: DatabaseName, key: Uint8Array): string {
+  return `${database}/${Buffer.from(key).toString('hex')}`;
 }
 
 function missing(name: string): never {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import type { PointsSelector, UpdateOperation } from '../../../protocols/model/update.js';
 import type { Pause } from '../../../storage/replica/operations.js';
 import { NO_LEADER } from '../../../storage/wal/log-tags.js';
+import { ID_KEY_BYTES, writeIdKey } from '../../../storage/wal/records.js';
 import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 
 const CHILD = fileURLToPath(new URL('./slices-child.js', import.meta.url));
@@ -147,6 +149,32 @@ test('an operation over many points needs no heap that grows with them', { timeo
   const folder = temporaryFolder(t);
   const run = spawnSync(process.execPath, ['--max-old-space-size=30', CHILD, 'heap', folder], { encoding: 'utf8', timeout: 100_000 });
   assert.equal(run.stdout, 'changed 120000 points\n', run.stderr.slice(0, 2000));
+});
+
+test('id records of rows that slices deleted are no damage; where one is, all are made anew and the operation goes on', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await filled(folder);
+  const [segment] = [...replica.view.refresh().appendable.keys()] as [number];
+  const running = begin(replica, setN(allOf, 1));
+  for (let steps = 0; steps < 8; steps++) running.next();
+  running.return([]);
+  await replica.close();
+  const copy = temporaryFolder(t);
+  cpSync(folder, copy, { recursive: true });
+  const sound = await Replica.within(t, specOf(copy));
+  assert.deepEqual(sound.warnings, []);
+
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const bytes = readFileSync(file);
+  const key = Buffer.alloc(ID_KEY_BYTES);
+  writeIdKey(segment, 1, key);
+  // Its value, the row.
+  for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + 1)) (bytes[at + key.length] as number) ^= 64;
+  writeFileSync(file, bytes);
+  const again = await Replica.open(specOf(folder), null, slicesOf(20));
+  t.after(() => again.close());
+  assert.match(again.warnings.join(), /ids of segment \d+ are damaged and made anew/);
+  assert.equal([...again.points().values()].filter(({ payload }) => payload.n === 1).length, POINTS);
 });
 
 test('what ends between two slices waits: nothing is built or logged behind it, and the next try goes on', async (t) => {

@@ -7,6 +7,7 @@ import type { Payload } from '../../../protocols/model/payload.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
 import { Environment } from '../../../storage/disk/lmdb.js';
 import { ringOf, shardIndexOf } from '../../../storage/sharding/ring.js';
+import { ID_KEY_BYTES, rowKey, writeIdKey } from '../../../storage/wal/records.js';
 import {
   applyTo,
   byIds,
@@ -503,6 +504,35 @@ test('damaged values are reported by the name of their record', async (t) => {
   const damaged = await Replica.within(t, specOf(folder));
   assert.throws(() => damaged.points(), /payload\/1\/0/);
   damaged.view.release();
+});
+
+test('an id or a payload whose key is damaged hides no points and leaves none empty: the replica is not opened', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert(Array.from({ length: 60 }, (_, id) => ({ id, seed: id, payload: { id } }))));
+  await replica.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const pristine = readFileSync(file);
+  const spoil = (key: Uint8Array, at: number): void => {
+    const bytes = Buffer.from(pristine);
+    // LMDB has the length of a key before it.
+    const needle = Buffer.concat([Uint8Array.of(key.length, 0), key]);
+    let found = 0;
+    for (let from = bytes.indexOf(needle); from >= 0; from = bytes.indexOf(needle, from + 1), found++)
+      (bytes[from + 2 + at] as number) ^= 64;
+    assert.ok(found > 0);
+    writeFileSync(file, bytes);
+  };
+  const idKey = Buffer.alloc(ID_KEY_BYTES);
+  writeIdKey(1, 33, idKey);
+  // Of another segment, where a walk through this one's ends; within this one, in another place.
+  for (const at of [0, ID_KEY_BYTES - 1]) {
+    spoil(idKey, at);
+    await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: /record `ids\/1`/ });
+  }
+  // In its order, but of a row that is not there.
+  spoil(rowKey(1, 59), 6);
+  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: /record `payload\/1`/ });
 });
 
 test('an LMDB file that is gone or cut to nothing is not taken for a new one', async (t) => {

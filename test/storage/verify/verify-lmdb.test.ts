@@ -6,7 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
-import { Replica, specOf, temporaryFolder, upsert } from '../replica/support.js';
+import { rowKey } from '../../../storage/wal/records.js';
+import { byIds, Replica, specOf, temporaryFolder, upsert } from '../replica/support.js';
 
 const CHECKER = fileURLToPath(new URL('./checking-process.js', import.meta.url));
 /** Of an LMDB file; see storage/disk/lmdb-meta.ts. */
@@ -47,6 +48,33 @@ test('sound replicas pass, damaged ones are named, and one that ends the reading
   );
   assert.match(verdicts.get(flipped) as string, /data\.mdb: record `rows\//);
   for (const folder of [torn, garbage]) assert.ok(verdicts.get(folder)?.includes(folder));
+});
+
+test('a damaged key makes no record another one: points that were deleted stay so', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert(Array.from({ length: 20 }, (_, id) => ({ id, seed: id, payload: { id } }))));
+  replica.apply({ kind: 'deletePoints', selector: byIds(3, 4) });
+  await replica.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const pristine = readFileSync(file);
+  for (const [name, valueBytes, key, at] of [
+    ['deleted', 516, rowKey(1, 0), 3],
+    ['payload', null, rowKey(1, 7), 7],
+  ] as const) {
+    const bytes = Buffer.from(pristine);
+    // LMDB has the lengths of value and key before the key.
+    const sizes = valueBytes === null ? Uint8Array.of(0, 0, 8, 0) : Uint8Array.of(valueBytes & 255, valueBytes >> 8, 0, 0, 0, 0, 8, 0);
+    const needle = Buffer.concat([sizes, key]);
+    let found = 0;
+    for (let from = bytes.indexOf(needle); from >= 0; from = bytes.indexOf(needle, from + 1), found++)
+      (bytes[from + sizes.length + at] as number) ^= 64;
+    assert.ok(found > 0, name);
+    writeFileSync(file, bytes);
+    assert.match((await verifyReplicas([folder])).get(folder) ?? 'sound', new RegExp(`record \`${name}/`));
+  }
+  writeFileSync(file, pristine);
+  assert.equal((await verifyReplicas([folder])).get(folder), null);
 });
 
 test('a damaged number of the last commit does not bring the replica back to the commit before, whose points would be all there are', async (t) => {
