@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { diskMarks, hasRoomFor, reserveMove } from '../../../storage/disk/disk-room.js';
+import { DiskWatch } from '../../../storage/disk/disk-watch.js';
 
 const MEBIBYTE = 1 << 20;
 const marks = { freeBytesMin: 10 * MEBIBYTE, reserveBytes: 4 * MEBIBYTE };
@@ -32,4 +36,13 @@ test('the reserve is given up when the disk is full, and made again only above t
   // A smaller one than the settings ask for is made anew, one that they do not ask for goes.
   assert.equal(reserveMove(marks, 20 * MEBIBYTE, MEBIBYTE), 'make');
   assert.equal(reserveMove({ ...marks, reserveBytes: 0 }, 20 * MEBIBYTE, MEBIBYTE), 'giveUp');
+});
+
+test('a disk that does not answer is no end of the process: the figures from before hold', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-disk-'));
+  const watch = new DiskWatch(folder, { freeMegabytes: 0, reserveMegabytes: 0 }, () => {});
+  const { freeBytes } = watch.report();
+  rmSync(folder, { recursive: true });
+  assert.equal(watch.report().freeBytes, freeBytes);
+  watch.require(1);
 });
