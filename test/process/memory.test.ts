@@ -19,17 +19,23 @@ test('bodies under way are bounded over all connections, and what they took is f
   const before = anonymousBytes(node);
   const part = Buffer.alloc(6 * MB, ' ');
   const sockets: Socket[] = [];
+  const answers: string[] = [];
   for (let at = 0; at < 60; at++) {
     const socket = connect({ port: node.port, host: '127.0.0.1' });
     t.after(() => socket.destroy());
     socket.on('error', () => {});
+    socket.once('data', (bytes) => answers.push(String(bytes)));
     await once(socket, 'connect');
     socket.write(`PUT /collections/c/points HTTP/1.1\r\nhost: x\r\ncontent-length: ${32 * MB}\r\n\r\n`);
     socket.write(part);
     sockets.push(socket);
   }
-  const answers = sockets.slice(20).map(async (socket) => String((await once(socket, 'data'))[0]));
-  for (const answer of await Promise.all(answers)) assert.match(answer, /^HTTP\/1\.1 507 /);
+  // Which of them have the memory is not said; at most ten can have 6 MB of 64.
+  await until(
+    async () => answers.length,
+    (count) => count >= 50,
+  );
+  for (const answer of answers) assert.match(answer, /^HTTP\/1\.1 507 /);
   const { bodies, budget } = await ledgerOf(node);
   assert.ok(bodies <= budget, `${bodies} of ${budget}`);
   const grown = anonymousBytes(node) - before;

@@ -110,6 +110,8 @@ export const WRITES: readonly (readonly [OperationName, Args])[] = [
   ['delete_points', { wait: true, points: [1, 20, UUID, 9999] }],
   ['delete_points', { wait: true, filter: NORTH }],
   ['delete_points', { wait: false, points: [2] }],
+  // Its place is behind the deletion; a batch without operations has none, and waits for nothing.
+  ['delete_points', { wait: true, points: [2] }],
   ['batch_update', { wait: true, operations: [] }],
 ];
 
