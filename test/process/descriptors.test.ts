@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { promisify } from 'node:util';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../ops/cluster/local-node.js';
+import { noPrlimit } from '../machine.js';
 import { shardsOf, untilCalm } from './replication/shards.js';
 import { nodeFor, type Point, sortedById, temporaryFolder, until, untilIndexed } from './support.js';
 
@@ -40,8 +41,9 @@ async function withoutDescriptors(pid: number): Promise<() => Promise<void>> {
   };
 }
 
-test('an acknowledged change that meets a lack of file descriptors is carried out when there are some again', async (t) => {
-  if (process.platform !== 'linux') return t.skip('needs prlimit');
+test('an acknowledged change that meets a lack of file descriptors is carried out when there are some again', {
+  skip: noPrlimit,
+}, async (t) => {
   const folder = await temporaryFolder(t);
   const first = await nodeFor(t, { folder });
   await first.client.result('PUT', '/collections/c', SETTINGS);
@@ -123,8 +125,9 @@ async function colorsOf(nodes: readonly LocalNode[], queries = QUERIES): Promise
   return (await Promise.all(all)).flat();
 }
 
-test('a follower that lacks descriptors is not Active while it lacks what was acknowledged, and no read of a node that knows it shows what was before', async (t) => {
-  if (process.platform !== 'linux') return t.skip('needs prlimit');
+test('a follower that lacks descriptors is not Active while it lacks what was acknowledged, and no read of a node that knows it shows what was before', {
+  skip: noPrlimit,
+}, async (t) => {
   const { cluster, follower, leader } = await pairFor(t);
   const peer = await cluster.peerIdOf(follower);
   assert.deepEqual([...new Set(await colorsOf(cluster.nodes))], ['red']);
@@ -161,8 +164,7 @@ interface Digests {
   readonly transfers: { readonly digests: { readonly repaired: number } };
 }
 
-test('a leader that lacks descriptors takes nothing from its follower that it has not applied itself', async (t) => {
-  if (process.platform !== 'linux') return t.skip('needs prlimit');
+test('a leader that lacks descriptors takes nothing from its follower that it has not applied itself', { skip: noPrlimit }, async (t) => {
   const { cluster, follower, leader } = await pairFor(t);
   const [one, two] = (await leadOf(leader)) ? [leader, follower] : [follower, leader];
   assert.deepEqual([...new Set(await colorsOf(cluster.nodes))], ['red']);

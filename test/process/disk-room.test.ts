@@ -1,11 +1,10 @@
 /** A disk that becomes full: a small file system of its own, filled by the node's own writes and then by something else. */
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
+import { smallFileSystem } from '../machine.js';
 import { type NodeUnderTest, nodeFor, until } from './support.js';
 
 const DISK_MEGABYTES = 24;
@@ -13,23 +12,6 @@ const MEBIBYTE = 1 << 20;
 const DIM = 64;
 const BATCH = 200;
 const BATCHES_MAX = 1000;
-
-/** A folder on a file system of 24 MB; null, with the test skipped, where none can be mounted. */
-function smallDisk(t: TestContext): string | null {
-  const folder = mkdtempSync(join(tmpdir(), 'troupe-disk-'));
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MEGABYTES}m`, 'tmpfs', folder]);
-  if (mounted.status !== 0) {
-    rmdirSync(folder);
-    t.skip(`no file system can be mounted here: ${mounted.error?.message ?? String(mounted.stderr).trim()}`);
-    return null;
-  }
-  t.after(() => {
-    // At once, though a node may still have files open.
-    spawnSync('umount', ['-l', folder]);
-    rmdirSync(folder);
-  });
-  return folder;
-}
 
 interface DiskFacts {
   readonly free_bytes: number;
@@ -80,7 +62,7 @@ function fillUp(folder: string): string {
 }
 
 test('before the disk is full, writes that need room are refused, while reads and deletions go on and make room', async (t) => {
-  const folder = smallDisk(t);
+  const folder = smallFileSystem(t, DISK_MEGABYTES);
   if (folder === null) return;
   const node = await nodeFor(t, { folder });
   await node.client.result('PUT', '/collections/c', MAKE);
@@ -108,7 +90,7 @@ test('before the disk is full, writes that need room are refused, while reads an
 });
 
 test('a node that was killed starts on a full disk by its reserve, loses nothing, deletes, and makes the reserve again', async (t) => {
-  const folder = smallDisk(t);
+  const folder = smallFileSystem(t, DISK_MEGABYTES);
   if (folder === null) return;
   let node = await nodeFor(t, { folder });
   await node.client.result('PUT', '/collections/c', MAKE);

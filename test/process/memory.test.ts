@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { statusBytes } from '../machine.js';
 import { type CollectionInfo, type NodeUnderTest, nodeFor, temporaryFolder, until, untilIndexed } from './support.js';
 
 const MB = 1 << 20;
@@ -16,7 +17,7 @@ test('bodies under way are bounded over all connections, and what they took is f
     environment: { SERVICE__STORAGE__PERFORMANCE__MEMORY_BUDGET_MB: '256' },
   });
   await node.client.result('PUT', '/collections/c', { vectors: { size: 4, distance: 'Dot' } });
-  const before = anonymousBytes(node);
+  const before = statusBytes('RssAnon', node.pid);
   const part = Buffer.alloc(6 * MB, ' ');
   const sockets: Socket[] = [];
   const answers: string[] = [];
@@ -38,7 +39,7 @@ test('bodies under way are bounded over all connections, and what they took is f
   for (const answer of answers) assert.match(answer, /^HTTP\/1\.1 507 /);
   const { bodies, budget } = await ledgerOf(node);
   assert.ok(bodies <= budget, `${bodies} of ${budget}`);
-  const grown = anonymousBytes(node) - before;
+  const grown = statusBytes('RssAnon', node.pid) - before;
   assert.ok(grown < 200 * MB, `360 MB were sent, and the node has grown by ${Math.round(grown / MB)} MB`);
   await node.client.result('POST', '/collections/c/points/count', {});
 
@@ -65,7 +66,7 @@ test('a body of millions of empty objects is refused with their number, where it
     assert.match(await answer.text(), /has 120000\d\d commas and brackets .* may have \d+ here/);
   }
   await node.client.result('PUT', '/collections/c/points?wait=true', { points: [{ id: 1, vector: [1] }] });
-  const { workers } = (await telemetry(node)).engine as unknown as { workers: { restarts: number }[] };
+  const { workers } = (await telemetry(node)).engine;
   assert.ok(workers.every(({ restarts }) => restarts === 0));
 });
 
@@ -233,7 +234,10 @@ function ownCgroup(bytes: number): { readonly processes: string; remove(): Promi
 }
 
 interface Telemetry {
-  readonly engine: { readonly memory: { readonly request_budget_bytes: number; readonly accounts: { readonly bodies: number } } };
+  readonly engine: {
+    readonly memory: { readonly request_budget_bytes: number; readonly accounts: { readonly bodies: number } };
+    readonly workers: readonly { readonly restarts: number }[];
+  };
 }
 
 function telemetry(node: NodeUnderTest): Promise<Telemetry> {
@@ -243,9 +247,4 @@ function telemetry(node: NodeUnderTest): Promise<Telemetry> {
 async function ledgerOf(node: NodeUnderTest): Promise<{ bodies: number; budget: number }> {
   const { accounts, request_budget_bytes: budget } = (await telemetry(node)).engine.memory;
   return { bodies: accounts.bodies, budget };
-}
-
-function anonymousBytes({ pid }: NodeUnderTest): number {
-  const [, kilobytes = '0'] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kilobytes) * 1024;
 }

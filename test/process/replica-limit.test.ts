@@ -1,8 +1,8 @@
 /** A node whose machine has no room for what is asked of it: the limit of open files is low (`prlimit`). */
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { noPrlimit } from '../machine.js';
 import { nodeFor, temporaryFolder } from './support.js';
 
 const FILES_MAX = 400;
@@ -10,8 +10,9 @@ const FILES_MAX = 400;
 const ADDRESS_GIB_MAX = 200;
 const VECTORS = { size: 32, distance: 'Dot' };
 
-test('a collection with more shards than the machine has room for is refused with the figures, and the node goes on', async (t) => {
-  if (spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+test('a collection with more shards than the machine has room for is refused with the figures, and the node goes on', {
+  skip: noPrlimit,
+}, async (t) => {
   const folder = await temporaryFolder(t);
   const wrapper = ['prlimit', `--nofile=${FILES_MAX}:${FILES_MAX}`];
   const node = await nodeFor(t, { folder, wrapper });
@@ -39,8 +40,7 @@ test('a collection with more shards than the machine has room for is refused wit
   assert.deepEqual(await again.client.result('POST', '/collections/small/points/count', { exact: true }), { count: 1 });
 });
 
-test('where addresses are few, a few small replicas fit, and more than fit are refused', async (t) => {
-  if (process.platform !== 'linux' || spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+test('where addresses are few, a few small replicas fit, and more than fit are refused', { skip: noPrlimit }, async (t) => {
   const node = await nodeFor(t, { folder: await temporaryFolder(t), wrapper: ['prlimit', `--as=${ADDRESS_GIB_MAX * 2 ** 30}`] });
   await node.client.result('PUT', '/collections/few', { vectors: VECTORS, shard_number: 20 });
   const points = Array.from({ length: 200 }, (_, id) => ({ id, vector: new Array(32).fill(id) }));
@@ -52,8 +52,7 @@ test('where addresses are few, a few small replicas fit, and more than fit are r
   assert.equal((await node.client.call('GET', '/livez')).status, 200);
 });
 
-test('collections are created up to the limit, and the next one is refused', async (t) => {
-  if (spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+test('collections are created up to the limit, and the next one is refused', { skip: noPrlimit }, async (t) => {
   const node = await nodeFor(t, { folder: await temporaryFolder(t), wrapper: ['prlimit', `--nofile=${FILES_MAX}:${FILES_MAX}`] });
   await node.client.result('PUT', '/collections/first', { vectors: VECTORS, shard_number: 59 });
   const both = await Promise.all(['a', 'b'].map((name) => node.client.call('PUT', `/collections/${name}`, { vectors: VECTORS })));

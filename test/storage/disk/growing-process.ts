@@ -3,11 +3,10 @@
  * must grow, and there are no addresses.
  */
 
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts } from '../../../protocols/errors.js';
 import { Environment, SnapshotReader } from '../../../storage/disk/lmdb.js';
+import { limitAddresses } from '../../machine.js';
 
 export const VALUE_BYTES = 2 ** 20;
 
@@ -47,8 +46,7 @@ function fill(environment: Environment, from: number, to: number): void {
 async function growWithoutAddresses(folder: string): Promise<void> {
   const environment = Environment.open(folder, () => {});
   fill(environment, 0, 200);
-  const taken = Number(/^VmSize:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) * 1024;
-  execFileSync('prlimit', ['--pid', String(process.pid), `--as=${taken + 128 * 2 ** 20}:unlimited`]);
+  const restore = limitAddresses(128 * 2 ** 20);
   const outcomes: unknown[] = [];
   const attempt = (from: number, to: number): void => {
     try {
@@ -60,7 +58,7 @@ async function growWithoutAddresses(folder: string): Promise<void> {
   };
   attempt(200, 300);
   outcomes.push([0, 199, 200].map((number) => environment.get('meta', keyOf(number))?.length ?? null));
-  execFileSync('prlimit', ['--pid', String(process.pid), '--as=unlimited:unlimited']);
+  restore();
   attempt(200, 300);
   outcomes.push([0, 199, 200, 299].map((number) => environment.get('meta', keyOf(number))?.length ?? null));
   console.log(JSON.stringify(outcomes));

@@ -3,11 +3,11 @@
  * says what is lacking, its second is a folder. Prints one line of JSON for each try: `null` if the replica is open, else the error's facts.
  */
 
-import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { errorFacts } from '../../../protocols/errors.js';
 import { Environment } from '../../../storage/disk/lmdb.js';
+import { limitAddresses, statusBytes, takeDescriptors } from '../../machine.js';
 import { Replica, specOf } from './support.js';
 
 const [lack, folder] = process.argv.slice(2) as [string, string];
@@ -40,10 +40,7 @@ async function tryEnvironment(name: string): Promise<void> {
 async function withoutDescriptors(): Promise<void> {
   await tryToOpen('first');
   for (let free = 0; free <= DESCRIPTORS_FREE; free++) {
-    const held: number[] = [];
-    try {
-      for (;;) held.push(openSync('/dev/null', 'r'));
-    } catch {}
+    const held = takeDescriptors();
     for (const descriptor of held.splice(0, free)) closeSync(descriptor);
     await tryEnvironment(`free${free}`);
     for (const descriptor of held) closeSync(descriptor);
@@ -53,10 +50,9 @@ async function withoutDescriptors(): Promise<void> {
 async function withoutAddresses(): Promise<void> {
   await tryToOpen('first');
   for (const free of MEGABYTES_FREE) {
-    const taken = Number(/^VmSize:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) * 1024;
-    execFileSync('prlimit', ['--pid', String(process.pid), `--as=${taken + free * 2 ** 20}:unlimited`]);
+    const restore = limitAddresses(free * 2 ** 20);
     await tryEnvironment(`free${free}`);
-    execFileSync('prlimit', ['--pid', String(process.pid), '--as=unlimited:unlimited']);
+    restore();
   }
 }
 
@@ -80,7 +76,7 @@ async function withoutDisk(): Promise<void> {
 
 /** Prints GiB of addresses that each of many small replicas takes. */
 async function countAddresses(): Promise<void> {
-  const taken = (): number => Number(/^VmSize:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 2 ** 20;
+  const taken = (): number => statusBytes('VmSize') / 2 ** 30;
   const replicas = [await Replica.open(specOf(path.join(folder, 'first')))];
   const before = taken();
   for (let number = 0; number < SMALL_REPLICAS; number++) replicas.push(await Replica.open(specOf(path.join(folder, String(number)))));

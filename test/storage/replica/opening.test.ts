@@ -4,15 +4,14 @@
  */
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
 import fs, { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { mock, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { Environment, SnapshotReader } from '../../../storage/disk/lmdb.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
+import { noPrlimit, printedBy, smallFileSystem } from '../../machine.js';
 import { Replica, specOf, temporaryFolder, upsert } from './support.js';
 
 const OPENER = fileURLToPath(new URL('./opening-process.js', import.meta.url));
@@ -22,13 +21,7 @@ const FILES_MAX = 200;
 
 /** The outcome of each try, null for one that opened. wrapper: a command that the process runs under. */
 function outcomes<Outcome = ErrorFacts | null>(lack: string, folder: string, wrapper: readonly string[] = []): Outcome[] {
-  const [command = '', ...rest] = [...wrapper, process.execPath, OPENER, lack, folder];
-  const { signal, status, stderr, stdout } = spawnSync(command, rest, { encoding: 'utf8' });
-  assert.deepEqual({ signal, status }, { signal: null, status: 0 }, `${stdout}${stderr}`);
-  return stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Outcome);
+  return printedBy([...wrapper, process.execPath, OPENER, lack, folder]);
 }
 
 function assertLack(outcome: ErrorFacts | null | undefined, pattern: RegExp): void {
@@ -37,12 +30,9 @@ function assertLack(outcome: ErrorFacts | null | undefined, pattern: RegExp): vo
   assert.match(outcome?.detail ?? '', pattern);
 }
 
-function hasCommand(command: string): boolean {
-  return spawnSync(command, ['--version']).status === 0;
-}
-
-test('an environment that meets a lack of file descriptors is refused with the limit, and opens when some are free', (t) => {
-  if (!hasCommand('prlimit')) return t.skip('needs prlimit');
+test('an environment that meets a lack of file descriptors is refused with the limit, and opens when some are free', {
+  skip: noPrlimit,
+}, (t) => {
   const [first, ...rest] = outcomes('descriptors', temporaryFolder(t), ['prlimit', `--nofile=${FILES_MAX}:${FILES_MAX}`]);
   assert.equal(first, null);
   assertLack(rest[0], / 0 more files can be opened, and \d+ are needed \(EMFILE; the limit is (200|not known)\); raise `ulimit -n`/);
@@ -51,8 +41,9 @@ test('an environment that meets a lack of file descriptors is refused with the l
   for (const outcome of rest) if (outcome !== null) assertLack(outcome, /EMFILE/);
 });
 
-test('an environment that meets a lack of addresses is refused with the figures, and opens when there are enough', (t) => {
-  if (process.platform !== 'linux' || !hasCommand('prlimit')) return t.skip('needs prlimit');
+test('an environment that meets a lack of addresses is refused with the figures, and opens when there are enough', {
+  skip: noPrlimit,
+}, (t) => {
   const [first, ...rest] = outcomes('addresses', temporaryFolder(t));
   assert.equal(first, null);
   assertLack(rest[0], /takes 0\.3 GiB of addresses, and of [\d.]+ GiB that the process can have [\d.]+ are taken; raise `ulimit -v`/);
@@ -65,17 +56,8 @@ test('a small replica takes under a GiB of addresses, so that tens of thousands 
 });
 
 test('a replica that meets a full disk is refused with the figures, and opens when there is room again', (t) => {
-  const folder = fs.mkdtempSync(path.join(tmpdir(), 'troupe-small-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder], { stdio: 'ignore' });
-  } catch {
-    fs.rmdirSync(folder);
-    return t.skip('needs a small file system: mounting one is not allowed here');
-  }
-  t.after(() => {
-    execFileSync('umount', [folder]);
-    fs.rmdirSync(folder);
-  });
+  const folder = smallFileSystem(t, 8);
+  if (folder === null) return;
   const tries = outcomes('disk', folder);
   const full = tries.filter((_, at) => at % 2 === 0);
   const roomy = tries.filter((_, at) => at % 2 === 1);

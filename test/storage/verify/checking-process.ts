@@ -3,15 +3,13 @@
  * Prints the error's facts, and then the verdict when descriptors are free.
  */
 
-import { closeSync, openSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { errorFacts } from '../../../protocols/errors.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
+import { takeDescriptors } from '../../machine.js';
 
 const [folder = ''] = process.argv.slice(2);
-const held: number[] = [];
-try {
-  for (;;) held.push(openSync('/dev/null', 'r'));
-} catch {}
+const held = takeDescriptors();
 const refused = await verifyReplicas([folder]).then(
   (verdicts) => ({ verdict: verdicts.get(folder) }),
   (error: unknown) => errorFacts(error),

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -7,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { rowKey } from '../../../storage/wal/records.js';
+import { noPrlimit, printedBy } from '../../machine.js';
 import { byIds, Replica, specOf, temporaryFolder, upsert } from '../replica/support.js';
 
 const CHECKER = fileURLToPath(new URL('./checking-process.js', import.meta.url));
@@ -96,15 +96,13 @@ test('a damaged number of the last commit does not bring the replica back to the
   assert.equal((await verifyReplicas([folder])).get(folder), null);
 });
 
-test('a lack of file descriptors is no damage: the file is not judged, and is sound when descriptors are free', async (t) => {
-  if (spawnSync('prlimit', ['--version']).status !== 0) return t.skip('needs prlimit');
+test('a lack of file descriptors is no damage: the file is not judged, and is sound when descriptors are free', {
+  skip: noPrlimit,
+}, async (t) => {
   const folder = await closedReplica(t, 20);
-  const { signal, status, stderr, stdout } = spawnSync('prlimit', ['--nofile=100:100', process.execPath, CHECKER, folder], {
-    encoding: 'utf8',
-  });
-  assert.deepEqual({ signal, status }, { signal: null, status: 0 }, stderr);
-  const { refused, verdict } = JSON.parse(stdout) as { refused: ErrorFacts; verdict: string | null };
-  assert.equal(refused.outcome, 'none', stdout);
-  assert.match(refused.detail, /data\.mdb cannot be checked now: .*EMFILE/);
-  assert.equal(verdict, null);
+  const command = ['prlimit', '--nofile=100:100', process.execPath, CHECKER, folder];
+  const [outcome] = printedBy<{ refused: ErrorFacts; verdict: string | null }>(command);
+  assert.equal(outcome?.refused.outcome, 'none', JSON.stringify(outcome));
+  assert.match(outcome?.refused.detail ?? '', /data\.mdb cannot be checked now: .*EMFILE/);
+  assert.equal(outcome?.verdict, null);
 });
