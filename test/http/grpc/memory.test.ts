@@ -5,7 +5,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { type GrpcDoor, startGrpcDoor } from '../../../http/grpc/server.js';
-import { fakeMemory, type Harness, openDoor } from '../rest/fake-node.js';
+import { fakeMemory, type Harness, held, openDoor, until } from '../rest/fake-node.js';
 import { failure, GrpcClient } from './client.js';
 
 const MB = 1 << 20;
@@ -16,10 +16,10 @@ const COUNT = '/qdrant.Points/Count';
 const COMPRESSED = 1;
 
 test('messages beyond the budget of all connections are refused, with what to do', async (context) => {
-  const { client, door, harness, held } = await opened(context, BUDGET);
+  const { client, door, harness } = await opened(context, BUDGET);
   const session = http2(context, door);
   const under = [0, 1].map(() => call(session, [prefix(4 * MB, 0), Buffer.alloc(3 * MB)]));
-  await until(() => held('bodies') >= 6 * MB);
+  await until(() => held(harness.services, 'bodies') >= 6 * MB);
   const read = await failure(client.raw(COUNT, Buffer.alloc(6 * MB)));
   assert.equal(read.code, RESOURCE_EXHAUSTED);
   assert.match(read.details, /^Too many requests: .*retry later/);
@@ -29,22 +29,22 @@ test('messages beyond the budget of all connections are refused, with what to do
   assert.deepEqual(write.metadata.get('troupe-outcome'), ['none']);
   assert.equal(harness.node.asked.length, 0);
   for (const stream of under) stream.close();
-  await until(() => held('bodies') === 0);
+  await until(() => held(harness.services, 'bodies') === 0);
 });
 
 test('a compressed message is refused when there is no memory for what it would become', async (context) => {
-  const { door, harness, held } = await opened(context, BUDGET);
+  const { door, harness } = await opened(context, BUDGET);
   const packed = gzipSync(Buffer.alloc(16 * MB));
   const stream = call(http2(context, door), [prefix(packed.length, COMPRESSED), packed], { 'grpc-encoding': 'gzip' });
   const status = new Promise((resolve) => stream.on('response', (headers) => resolve(headers['grpc-status'])));
   stream.end();
   assert.equal(await status, String(RESOURCE_EXHAUSTED));
   assert.equal(harness.node.asked.length, 0);
-  await until(() => held('bodies') === 0);
+  await until(() => held(harness.services, 'bodies') === 0);
 });
 
 test('answers that clients do not take are counted, and end their connections beyond the budget', async (context) => {
-  const { door, harness, held } = await opened(context, 8 * BUDGET);
+  const { door, harness } = await opened(context, 8 * BUDGET);
   harness.node.answer = () => Promise.resolve(Buffer.alloc(48 * MB));
   let closed = 0;
   const sessions = [0, 1, 2].map(() => {
@@ -57,16 +57,18 @@ test('answers that clients do not take are counted, and end their connections be
   });
   // The budget of 80 MB has room for one of them.
   await until(() => closed === 2);
-  assert.ok(held('answers') > 40 * MB && held('answers') <= 80 * MB, `${held('answers')}`);
+  assert.ok(
+    held(harness.services, 'answers') > 40 * MB && held(harness.services, 'answers') <= 80 * MB,
+    `${held(harness.services, 'answers')}`,
+  );
   for (const session of sessions) session.destroy();
-  await until(() => held('answers') === 0);
+  await until(() => held(harness.services, 'answers') === 0);
 });
 
 interface Opened {
   readonly harness: Harness;
   readonly door: GrpcDoor;
   readonly client: GrpcClient;
-  readonly held: (account: 'bodies' | 'answers') => number;
 }
 
 async function opened(context: TestContext, budget: number): Promise<Opened> {
@@ -79,7 +81,7 @@ async function opened(context: TestContext, budget: number): Promise<Opened> {
     await door.close(0);
     await harness.door.close(0);
   });
-  return { harness, door, client, held: (account) => harness.services.memory.report().accounts[account] };
+  return { harness, door, client };
 }
 
 function http2(context: TestContext, { port }: GrpcDoor): ClientHttp2Session {
@@ -101,11 +103,4 @@ function prefix(length: number, compressed: number): Buffer {
   bytes[0] = compressed;
   bytes.writeUInt32BE(length, 1);
   return bytes;
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo(); tries++) {
-    if (tries > 2000) throw new Error('it did not become so');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }

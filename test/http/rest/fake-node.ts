@@ -261,6 +261,19 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
   return Object.assign(harness, { door, services, url: `http://127.0.0.1:${door.port}` });
 }
 
+/** Bytes that all connections together hold of the ledger. */
+export function held({ memory }: DoorServices, account: 'bodies' | 'answers'): number {
+  return memory.report().accounts[account];
+}
+
+/** Waits until something is so within this process; throws after some ten seconds. */
+export async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo(); tries++) {
+    if (tries > 2000) throw new Error('it did not become so');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 /** A reader's server in this thread. */
 function oneReader(reader: LoneReader): DoorThreads<ReaderDoorSettings> {
   return {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { sampleConfig } from '../../actors/samples.js';
-import { fakeMemory, type Harness, type HarnessOptions, openDoor, sendRaw } from './fake-node.js';
+import { fakeMemory, type Harness, type HarnessOptions, held, openDoor, sendRaw, until } from './fake-node.js';
 
 const MB = 1 << 20;
 /** A quarter of 80 % of it is 2 MB. */
@@ -103,17 +103,6 @@ async function lengthTaken(socket: Socket): Promise<number> {
     socket.on('close', () => resolve());
   });
   return length;
-}
-
-function held(services: Harness['services'], account: 'bodies' | 'answers'): number {
-  return services.memory.report().accounts[account];
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo(); tries++) {
-    if (tries > 2000) throw new Error('it did not become so');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 test('in recovery mode collections are listed, changed and deleted, and all else is refused with its text', async (t) => {
