@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type NodeUnderTest, nodeFor, temporaryFolder, untilIndexed } from './support.js';
+import { type NodeUnderTest, nodeFor, preloaded, temporaryFolder, untilIndexed } from './support.js';
 
 const DAY_MS = 86_400_000;
 const POINTS = 2000;
@@ -44,9 +44,7 @@ async function search({ client }: NodeUnderTest): Promise<void> {
 test('a clock that is set a day on and two days back times no request out, ends no thread and stops no build', async (t) => {
   const folder = await temporaryFolder(t);
   const stepFile = join(folder, 'step');
-  const preloaded = join(folder, 'steps.mjs');
-  await writeFile(preloaded, program(stepFile));
-  const node = await nodeFor(t, { folder, nodeArguments: [`--import=${preloaded}`] });
+  const node = await nodeFor(t, { folder, nodeArguments: await preloaded(folder, program(stepFile)) });
   const { client } = node;
   await client.result('PUT', '/collections/c', {
     vectors: { size: DIM, distance: 'Dot' },

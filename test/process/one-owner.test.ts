@@ -5,13 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Exit, launchNode } from '../../ops/node-process.js';
 import { freePorts } from '../../ops/ports.js';
 import type { RestAnswer } from '../../ops/rest-client.js';
-import { type NodeUnderTest, nodeFor, temporaryFolder, until } from './support.js';
+import { type NodeUnderTest, nodeFor, preloaded, temporaryFolder, until } from './support.js';
 
 const EXIT_FAILED = 1;
 const EXIT_FOLDER_LOST = 3;
@@ -29,17 +27,6 @@ const ON_ANOTHER_MACHINE = `
 const WITHOUT_KERNEL_LOCK = `
   const get = process.getBuiltinModule;
   process.getBuiltinModule = (id) => (id === 'node:sqlite' ? undefined : get(id));`;
-
-/** Options of Node.js that load these programs first. */
-async function preloaded(folder: string, ...programs: string[]): Promise<string[]> {
-  const options: string[] = [];
-  for (const [at, program] of programs.entries()) {
-    const file = join(folder, `preloaded-${programs.length}-${at}.mjs`);
-    await writeFile(file, program);
-    options.push(`--import=${file}`);
-  }
-  return options;
-}
 
 interface Second {
   readonly nodeArguments?: readonly string[];

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type NodeUnderTest, nodeFor, temporaryFolder, until } from './support.js';
+import { type NodeUnderTest, nodeFor, preloaded, temporaryFolder, until } from './support.js';
 
 const EXIT_STUCK = 4;
 
@@ -37,11 +37,9 @@ async function nodeThatWillHang(
 ): Promise<{ readonly node: NodeUnderTest; readonly folder: string; readonly hang: () => Promise<number> }> {
   const folder = await temporaryFolder(t);
   const trigger = join(folder, 'trigger');
-  const preloaded = join(folder, 'full-heap.mjs');
-  await writeFile(preloaded, program(trigger));
   const node = await nodeFor(t, {
     folder,
-    nodeArguments: [`--import=${preloaded}`, '--max-old-space-size=64'],
+    nodeArguments: [...(await preloaded(folder, program(trigger))), '--max-old-space-size=64'],
     environment: { SERVICE__STORAGE__PERFORMANCE__THREAD_SILENCE_SEC: '4', TROUPE_RUNTIME: 'newest' },
   });
   const { client } = node;

@@ -1,6 +1,6 @@
 /** What the tests with real processes share: folders that go away, nodes that end, and waiting for a collection. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
@@ -12,6 +12,19 @@ export async function temporaryFolder(test: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'troupe-process-'));
   test.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
+}
+
+let preloadedCount = 0;
+
+/** Options of Node.js that load these programs first, in each thread. */
+export async function preloaded(folder: string, ...programs: string[]): Promise<string[]> {
+  const options: string[] = [];
+  for (const program of programs) {
+    const file = join(folder, `preloaded-${preloadedCount++}.mjs`);
+    await writeFile(file, program);
+    options.push(`--import=${file}`);
+  }
+  return options;
 }
 
 export interface NodeUnderTest extends RunningNode {
