@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../ops/cluster/local-node.js';
 import { noPrlimit } from '../machine.js';
-import { shardsOf, untilCalm } from './replication/shards.js';
+import { leadsAny, shardsOf, untilCalm } from './replication/shards.js';
 import { nodeFor, type Point, sortedById, temporaryFolder, until, untilIndexed } from './support.js';
 
 const run = promisify(execFile);
@@ -166,7 +166,7 @@ interface Digests {
 
 test('a leader that lacks descriptors takes nothing from its follower that it has not applied itself', { skip: noPrlimit }, async (t) => {
   const { cluster, follower, leader } = await pairFor(t);
-  const [one, two] = (await leadOf(leader)) ? [leader, follower] : [follower, leader];
+  const [one, two] = (await leadsAny(leader)) ? [leader, follower] : [follower, leader];
   assert.deepEqual([...new Set(await colorsOf(cluster.nodes))], ['red']);
   const digests = async () => (await one.client.result<Digests>('GET', '/telemetry?details_level=2')).transfers.digests;
   const restore = await withoutDescriptors(one.pid as number);
@@ -189,15 +189,6 @@ test('a leader that lacks descriptors takes nothing from its follower that it ha
     ([color]) => color === 'blue',
   );
 });
-
-/** Whether the node leads the shard. */
-async function leadOf({ client }: LocalNode): Promise<boolean> {
-  interface Shown {
-    readonly collections: { readonly collections: readonly { readonly replication: readonly { readonly role: string }[] }[] };
-  }
-  const { collections } = await client.result<Shown>('GET', '/telemetry?details_level=2');
-  return collections.collections.some(({ replication }) => replication.some(({ role }) => role === 'Leading'));
-}
 
 /** The number that the next opened file would get. */
 function lowestFree(open: readonly number[]): number {

@@ -46,6 +46,15 @@ export function untilCalm(node: LocalNode, collection: string, count: number, ti
   );
 }
 
+/** Whether a node leads a shard. */
+export async function leadsAny({ client }: LocalNode): Promise<boolean> {
+  interface Report {
+    readonly collections: { readonly collections: readonly { readonly replication: readonly { readonly role: string }[] }[] };
+  }
+  const { collections } = await client.result<Report>('GET', '/telemetry?details_level=2');
+  return collections.collections.some(({ replication }) => replication.some(({ role }) => role === 'Leading'));
+}
+
 export interface EndedTransfer {
   readonly method: string;
   readonly outcome: string;

@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import { temporaryFolder, until } from '../support.js';
-import { allPoints, endedTransfers, moveAround, peerIds, shardsOf, untilCalm, Writer } from './shards.js';
+import { allPoints, endedTransfers, leadsAny, moveAround, peerIds, shardsOf, untilCalm, Writer } from './shards.js';
 
 const MOVES = Number(process.env.TROUPE_MOVES ?? 4);
 const IDS = 600;
@@ -227,15 +227,6 @@ test('a node whose files went while all nodes were down serves nothing less unti
   await untilCalm(cluster.node(1), 'points', 3);
   writer.check(await allPoints(node, 'points'));
 });
-
-/** Whether a node leads a shard. */
-async function leadsAny({ client }: LocalNode): Promise<boolean> {
-  interface Report {
-    readonly collections: { readonly collections: readonly { readonly replication: readonly { readonly role: string }[] }[] };
-  }
-  const { collections } = await client.result<Report>('GET', '/telemetry?details_level=3');
-  return collections.collections.some(({ replication }) => replication.some(({ role }) => role === 'Leading'));
-}
 
 test('a transfer is aborted on request: its target is gone again, and its source serves on', async (t) => {
   const cluster = await started(t);
