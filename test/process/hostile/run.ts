@@ -3,7 +3,7 @@
  * itself for no request, and answers each within its timeout and a second.
  */
 
-import { readFileSync } from 'node:fs';
+import { peakMegabytes } from '../../../ops/bench/common/measure.js';
 import { startNodeProcess } from '../../../ops/node-process.js';
 import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
 import { type RestAnswer, RestClient } from '../../../ops/rest-client.js';
@@ -31,6 +31,7 @@ export interface HostileReport {
   readonly slowestMs: Readonly<Record<string, number>>;
   /** How much later than its deadline the latest answer came. */
   readonly latestMs: number;
+  /** 0 where the system does not tell. */
   readonly peakRssMb: number;
   readonly violations: readonly string[];
   /** What the node has said of trouble, from the first on. */
@@ -80,7 +81,7 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
     };
     await Promise.all(Array.from({ length: connections }, ask));
     if (exit === null) await lives(client, report, node.log());
-    return report.done(peakRssMb(node.pid), exit, node.log());
+    return report.done(Math.round(peakMegabytes(node.pid) ?? 0), exit, node.log());
   } finally {
     client.close();
     await node.end('SIGKILL');
@@ -168,13 +169,4 @@ async function lives(client: RestClient, report: Tally, log: string): Promise<vo
   if (count !== POINTS) report.violation(`the collection has ${count} points`);
   const line = /^.*(?:unexpected error|TroupeReader|TroupeGather|uncaught).*$/im.exec(log);
   if (line !== null) report.violation(`the log says: ${line[0].slice(0, 500)}`);
-}
-
-/** 0 where the system does not tell. */
-function peakRssMb(pid: number): number {
-  try {
-    return Math.round(Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024);
-  } catch {
-    return 0;
-  }
 }
