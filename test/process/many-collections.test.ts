@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';
-import { nodeFor, temporaryFolder, until } from './support.js';
+import { nodeFor, temporaryFolder } from './support.js';
 
 const COUNT = 60;
 /** Collections that stay open, with three descriptors each and one more of a thread (`storage/pool/sleep-policy.ts`). */
@@ -56,5 +56,5 @@ test('a start opens the first collections only, each of the others answers when 
     return (await Promise.all(asked)).map(({ count }) => count);
   };
   const wanted = Array.from({ length: COUNT }, (_, at) => (at % 7 === 0 ? 2 : 1));
-  assert.deepEqual(await until(counts, () => true), wanted);
+  assert.deepEqual(await counts(), wanted);
 });
