@@ -8,6 +8,7 @@ import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { seededRandom } from '../../random.js';
 import { RestClient } from '../../rest-client.js';
 import { memory } from '../common/measure.js';
+import { quantile } from '../common/quantile.js';
 import { readThreads, treeUse } from '../common/threads.js';
 
 export interface CollectionsSettings {
@@ -47,8 +48,8 @@ export async function measureCollections(settings: CollectionsSettings, folder: 
     making.push(await timed(() => maker.result('PUT', `/collections/c${at}`, { vectors: { size: DIM, distance: 'Dot' } })));
   }
   add('creation, CPU', 'ms', (cpuMsOf(first) - cpuBefore) / count);
-  add('creation, p50', 'ms', quantile(making, 0.5));
-  add('creation, p99', 'ms', quantile(making, 0.99));
+  add('creation, p50', 'ms', quantileOf(making, 0.5));
+  add('creation, p99', 'ms', quantileOf(making, 0.99));
   await spread(count, async (at) => {
     const points = Array.from({ length: POINTS }, (_, id) => ({ id, vector: vectorOf(random), payload: { n: id } }));
     await maker.result('PUT', `/collections/c${at}/points?wait=true`, { points });
@@ -71,7 +72,7 @@ export async function measureCollections(settings: CollectionsSettings, folder: 
     }),
   );
   add('start until every collection has answered', 'ms', node.readyMs + all);
-  add('first answer of a collection, p99', 'ms', quantile(firstCounts, 0.99));
+  add('first answer of a collection, p99', 'ms', quantileOf(firstCounts, 0.99));
   add('first answer of a collection, CPU', 'ms', (cpuMsOf(node) - cpuReady) / count);
   for (const path of ['/telemetry?details_level=1', '/metrics', '/collections']) {
     const { beside, ms } = await besideReport(node, client, path);
@@ -105,7 +106,7 @@ async function searchBesideChanges(
     for (let at = 0; performance.now() < endMs; at++) times.push(await timed(() => search(at)));
     return times;
   };
-  add('search in one of those in use, p99', 'ms', quantile(await measured(), 0.99));
+  add('search in one of those in use, p99', 'ms', quantileOf(await measured(), 0.99));
   let goesOn = true;
   const changes = (async () => {
     let changed = 0;
@@ -117,7 +118,7 @@ async function searchBesideChanges(
   })();
   const times = await measured();
   goesOn = false;
-  add('the same beside creations and deletions, p99', 'ms', quantile(times, 0.99));
+  add('the same beside creations and deletions, p99', 'ms', quantileOf(times, 0.99));
   add('creations and deletions meanwhile, per second', '', (2 * (await changes)) / seconds);
 }
 
@@ -155,9 +156,8 @@ function vectorOf(random: () => number): number[] {
   return Array.from({ length: DIM }, () => Math.round(1000 * random()) / 1000);
 }
 
-function quantile(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0;
+function quantileOf(values: readonly number[], part: number): number {
+  return quantile(Float64Array.from(values).sort(), part);
 }
 
 /** Of all its threads, since the process began. */

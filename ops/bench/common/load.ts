@@ -8,6 +8,7 @@ import { connect, type Socket } from 'node:net';
 import { openGrpc } from './grpc-lane.js';
 import type { LoadJob, LoadResult, ToLoad } from './jobs.js';
 import type { Lane, LaneDone } from './lane.js';
+import { quantile } from './quantile.js';
 import { readRequests } from './requests.js';
 
 let stopped = false;
@@ -154,8 +155,4 @@ function contentLength(head: string): number {
   const match = /\r\ncontent-length: *(\d+)/i.exec(head);
   if (match === null) throw new Error(`an answer without content-length: ${head.slice(0, 300)}`);
   return Number(match[1]);
-}
-
-function quantile(sorted: Float64Array, part: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }
