@@ -43,7 +43,7 @@ export function openConsensus(folder: string): Environment<ConsensusDatabase> {
   checkFormat(folder, FORMAT);
   const isMade = isMarkedMade(folder);
   if (!isMade) {
-    // One that was never made to the end holds nothing that anybody was told of.
+    // One that was never made to the end holds nothing that anybody was told of (Room-R2).
     rmSync(lmdb, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     syncFolderNow(path.dirname(folder));

@@ -1,5 +1,5 @@
 /**
- * What must hold before LMDB opens an environment. When opening fails in native code, lmdb frees what it never made, and the process ends;
+ * What must hold before LMDB opens an environment (Room-R1). When opening fails in native code, lmdb frees what it never made, and the process ends;
  * so whatever can fail there is tried before: the meta pages, descriptors, addresses, room on the disk.
  */
 

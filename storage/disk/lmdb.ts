@@ -8,7 +8,7 @@
  *   environment is no thread-safe act.
  * - Opening is tried only where it cannot fail in native code, which would end the process (`lmdb-open.ts`).
  * - An environment begins with a small address space. A transaction that needs more has LMDB map the file anew, to twice the size; the older
- *   maps stay for readers until the environment is closed. Mapping must not fail either (`MapRoom`).
+ *   maps stay for readers until the environment is closed. Mapping must not fail either (`MapRoom`; Room-R3).
  */
 
 import { mkdirSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** How many replicas fit into what this machine gives the process: a decision. What one takes was measured; see storage/README.md. */
+/** How many replicas fit into what this machine gives the process: a decision (Room-R4). What one takes was measured; see ops/README.md. */
 
 import { addressBytesMax, descriptorsMax, mappingsMax } from '../disk/machine.js';
 

@@ -2,7 +2,8 @@
  * Puts replicas to sleep that nobody uses, and wakes them for whoever needs them: so thousands of small collections cost no descriptors, no
  * memory of segments and no start. Whoever calls a replica sees no difference but the milliseconds of a wake-up.
  *
- * A replica moves `awake` → `fallingAsleep` → `asleep` → `waking` → `awake`. Calls that come in between are held, in their order.
+ * A replica moves `awake` → `fallingAsleep` → `asleep` → `waking` → `awake`. Calls that come in between are held, in their order
+ * (Sleep-S1).
  */
 
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
@@ -66,7 +67,7 @@ export class Sleepers<Replica extends Sleeper> {
     return this.nextPlace++;
   }
 
-  /** Whether a replica that nobody has needed yet is to be opened: the first ones are. Each that is told so here is expected to be opened. */
+  /** Whether a replica that nobody has needed yet is to be opened: the first ones are (Sleep-S3). Each that is told so here is expected to be opened. */
   opensNext(): boolean {
     if (this.awake.size + this.expected >= this.limits.awakeKept) return false;
     this.expected++;

@@ -1,6 +1,6 @@
 /**
  * What a replica tells of itself while no thread has it open: written when it is closed, and true for as long as its LMDB file ends with the
- * same transaction. So nothing has to take it away, and none that is old, torn or missing does harm: the replica is opened instead.
+ * same transaction (Sleep-S2). So nothing has to take it away, and none that is old, torn or missing does harm: the replica is opened instead.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';

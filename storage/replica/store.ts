@@ -568,7 +568,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 }
 
-/** Removes what a replica that was never made to the end has left: nobody was told that it has anything, and LMDB may not survive its file. */
+/** Removes what a replica that was never made to the end has left (Room-R2): LMDB may not survive its file. */
 function sweep(folder: string): void {
   for (const part of ['lmdb', 'wal', 'rows']) rmSync(path.join(folder, part), { recursive: true, force: true });
 }

@@ -88,7 +88,7 @@ export function beginSegmentFolder(folder: string): string {
   const unfinished = unfinishedFolder(folder);
   fs.rmSync(unfinished, { recursive: true, force: true });
   const firstMade = fs.mkdirSync(unfinished, { recursive: true });
-  // Else a power cut after the first build could take the folder of all segments with it.
+  // Else a power cut after the first build could take the folder of all segments with it (Room-R5).
   if (firstMade !== undefined && firstMade !== unfinished) syncFolderNow(path.dirname(firstMade));
   return unfinished;
 }

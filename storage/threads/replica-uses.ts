@@ -1,6 +1,6 @@
 /**
  * When replicas were last used, told by all threads in shared memory: by ticks, which the main thread counts and every thread reads, since
- * threads have clocks of their own.
+ * threads have clocks of their own (Sleep-S4).
  */
 
 /** More replicas than this share their places, and stay awake together. */
