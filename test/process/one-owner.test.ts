@@ -9,6 +9,7 @@ import { type TestContext, test } from 'node:test';
 import { type Exit, launchNode } from '../../ops/node-process.js';
 import { freePorts } from '../../ops/ports.js';
 import type { RestAnswer } from '../../ops/rest-client.js';
+import { ON_ANOTHER_MACHINE, WITHOUT_KERNEL_LOCK } from '../ops/lock/other-machine.js';
 import { type NodeUnderTest, nodeFor, preloaded, temporaryFolder, until } from './support.js';
 
 const EXIT_FAILED = 1;
@@ -16,17 +17,6 @@ const EXIT_FOLDER_LOST = 3;
 const IN_USE = /the storage folder .* is in use by another process \(pid \d+ on /;
 
 const NAMESPACE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'];
-
-/** Loaded before the node: it sees another boot id than the machine has. */
-const ON_ANOTHER_MACHINE = `
-  import fs from 'node:fs';
-  import { syncBuiltinESMExports } from 'node:module';
-  const read = fs.readFileSync;
-  fs.readFileSync = (path, ...more) => (path === '/proc/sys/kernel/random/boot_id' ? 'another' : read(path, ...more));
-  syncBuiltinESMExports();`;
-const WITHOUT_KERNEL_LOCK = `
-  const get = process.getBuiltinModule;
-  process.getBuiltinModule = (id) => (id === 'node:sqlite' ? undefined : get(id));`;
 
 interface Second {
   readonly nodeArguments?: readonly string[];

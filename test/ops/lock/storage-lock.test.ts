@@ -9,6 +9,7 @@ import { ownIdentity, startTicksOf } from '../../../ops/lock/identity.js';
 import type { LockHolder } from '../../../ops/lock/judge-owner.js';
 import { lockStorage, StorageInUse, type StorageLock } from '../../../ops/lock/storage-lock.js';
 import { checkOwned } from '../../../storage/disk/owned-folder.js';
+import { ON_ANOTHER_MACHINE, WITHOUT_KERNEL_LOCK } from './other-machine.js';
 
 function temporaryFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-lock-'));
@@ -101,12 +102,8 @@ test('the owner touches its lock file, so that others see that it is alive', asy
   const text = readFileSync(lockFileOf(folder), 'utf8');
   const program = `
     import { lockStorage } from ${JSON.stringify(new URL('../../../ops/lock/storage-lock.js', import.meta.url).href)};
-    import fs from 'node:fs';
-    import { syncBuiltinESMExports } from 'node:module';
-    const read = fs.readFileSync;
-    fs.readFileSync = (path, ...more) => path === '/proc/sys/kernel/random/boot_id' ? 'another' : read(path, ...more);
-    process.getBuiltinModule = () => undefined;
-    syncBuiltinESMExports();
+    ${ON_ANOTHER_MACHINE}
+    ${WITHOUT_KERNEL_LOCK}
     await lockStorage(process.argv[1], 0, () => {}).then(() => console.log('taken'), ({ name }) => console.log(name));`;
   const other = spawn(process.execPath, ['--input-type=module', '-e', program, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
   let printed = '';
