@@ -40,46 +40,45 @@ interface MetaPages {
  * Opening such a file ends the process.
  */
 export function unreadableMeta(file: string, bytesMax: number): string | null {
-  const fd = openSync(file, 'r');
-  try {
-    const pages = readMetaPages(fd);
+  return readMeta(file, (pages) => {
     if (typeof pages === 'string') return pages;
     const { first, pageBytes, second } = pages;
     const isTooLong = [first, second].some((meta) => Number(meta.readBigUInt64LE(LAST_PAGE_AT)) * pageBytes > bytesMax);
     return isTooLong ? 'a meta page names pages that the file does not have' : null;
-  } finally {
-    closeSync(fd);
-  }
+  });
 }
 
 /** What is wrong with the meta pages of an LMDB file to which something was committed; null for nothing. */
 export function damagedMeta(file: string): string | null {
+  return readMeta(file, damageOf);
+}
+
+/** The number of the newest transaction in a file whose meta pages are sound; null: they are not. */
+export function newestTransaction(file: string): bigint | null {
+  return readMeta(file, (pages, fd) => {
+    if (typeof pages === 'string' || damageOf(pages, fd) !== null) return null;
+    const [first, second] = [transactionOf(pages.first), transactionOf(pages.second)];
+    if (first > second) return first;
+    return second;
+  });
+}
+
+/** What `take` makes of both meta pages, or of what is wrong with them. fd: of the file, which is open meanwhile. */
+function readMeta<T>(file: string, take: (pages: MetaPages | string, fd: number) => T): T {
   const fd = openSync(file, 'r');
   try {
-    const pages = readMetaPages(fd);
-    if (typeof pages === 'string') return pages;
-    const { first, pageBytes, second } = pages;
-    const apart = first.readBigUInt64LE(TRANSACTION_AT) - second.readBigUInt64LE(TRANSACTION_AT);
-    const wroteRoots = [first, second].every((meta) => isOwnRoot(fd, meta, pageBytes));
-    return wroteRoots && (apart === 1n || apart === -1n) ? null : 'the meta pages do not follow each other';
+    return take(readMetaPages(fd), fd);
   } finally {
     closeSync(fd);
   }
 }
 
-/** The number of the newest transaction in a file whose meta pages are sound; null: they are not. */
-export function newestTransaction(file: string): bigint | null {
-  if (damagedMeta(file) !== null) return null;
-  const fd = openSync(file, 'r');
-  try {
-    const pages = readMetaPages(fd);
-    if (typeof pages === 'string') return null;
-    const [first, second] = [pages.first, pages.second].map((meta) => meta.readBigUInt64LE(TRANSACTION_AT)) as [bigint, bigint];
-    if (first > second) return first;
-    return second;
-  } finally {
-    closeSync(fd);
-  }
+function damageOf(pages: MetaPages | string, fd: number): string | null {
+  if (typeof pages === 'string') return pages;
+  const { first, pageBytes, second } = pages;
+  const apart = transactionOf(first) - transactionOf(second);
+  const wroteRoots = [first, second].every((meta) => isOwnRoot(fd, meta, pageBytes));
+  return wroteRoots && (apart === 1n || apart === -1n) ? null : 'the meta pages do not follow each other';
 }
 
 /** Both meta pages, or what is wrong with them. */
@@ -93,6 +92,10 @@ function readMetaPages(fd: number): MetaPages | string {
   readSync(fd, second, 0, META_BYTES, pageBytes);
   if (!isMeta(second) || second.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) return 'the second meta page is damaged';
   return { first, second, pageBytes };
+}
+
+function transactionOf(meta: Buffer): bigint {
+  return meta.readBigUInt64LE(TRANSACTION_AT);
 }
 
 function isMeta(page: Buffer): boolean {
@@ -110,5 +113,5 @@ function isOwnRoot(fd: number, meta: Buffer, pageBytes: number): boolean {
   const head = Buffer.alloc(PAGE_TRANSACTION_AT + 8);
   if (root * BigInt(pageBytes) > Number.MAX_SAFE_INTEGER || readSync(fd, head, 0, head.length, Number(root) * pageBytes) < head.length)
     return false;
-  return head.readBigUInt64LE(PAGE_TRANSACTION_AT) === meta.readBigUInt64LE(TRANSACTION_AT);
+  return head.readBigUInt64LE(PAGE_TRANSACTION_AT) === transactionOf(meta);
 }
