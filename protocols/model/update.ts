@@ -92,6 +92,25 @@ export type WriteOperation =
   | 'createFieldIndex'
   | 'deleteFieldIndex';
 
+/**
+ * Whether an operation may take memory or disk for good. Those that take points or values away go on where these are short, since they are
+ * what helps.
+ */
+export const TAKES_ROOM: Readonly<Record<WriteOperation | UpdateOperation['kind'], boolean>> = {
+  upsert: true,
+  upsertPoints: true,
+  updateVectors: true,
+  setPayload: true,
+  overwritePayload: true,
+  batchUpdate: true,
+  createFieldIndex: true,
+  deletePoints: false,
+  deleteVectors: false,
+  deletePayload: false,
+  clearPayload: false,
+  deleteFieldIndex: false,
+};
+
 /** A write request in a form that its replica decodes: its body is elsewhere. */
 export interface UndecodedUpdate {
   readonly operation: WriteOperation;

@@ -1,7 +1,7 @@
 /** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
 
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
-import type { UpdateOperation, WriteOperation } from '../../protocols/model/update.js';
+import { TAKES_ROOM } from '../../protocols/model/update.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING, updateKindOf } from '../../protocols/update-codec.js';
 import type { DiskRoom } from '../disk/disk-watch.js';
@@ -129,20 +129,11 @@ function givenAway(body: Uint8Array): Uint8Array {
   return body.byteLength > 0 && body.byteLength === body.buffer.byteLength ? body : copyOf(body);
 }
 
-/** What removes something, which a full disk takes too. */
-const REMOVING: ReadonlySet<UpdateOperation['kind'] | WriteOperation> = new Set<UpdateOperation['kind'] | WriteOperation>([
-  'deletePoints',
-  'deleteVectors',
-  'deletePayload',
-  'clearPayload',
-  'deleteFieldIndex',
-]);
-
 /** Disk-D1. Empty writes (barriers) need none. */
 function needsRoom({ operations, undecoded }: TimedWrite): boolean {
-  if (undecoded !== undefined) return !REMOVING.has(undecoded.operation);
+  if (undecoded !== undefined) return TAKES_ROOM[undecoded.operation];
   return operations.some((bytes) => {
     const kind = updateKindOf(bytes);
-    return kind === null || !REMOVING.has(kind);
+    return kind === null || TAKES_ROOM[kind];
   });
 }
