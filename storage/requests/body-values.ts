@@ -29,9 +29,10 @@ export function valuesMax(purpose: BodyPurpose, heapBytes: number): number {
 /** scan: takes the vectors out of the body; null for none. Errors: `bodyTooLarge`. */
 export function checkValues(purpose: BodyPurpose, body: Uint8Array, scan: () => ScannedBody | null): void {
   if (body.length <= ownMax[purpose]) return;
-  if (countValueMarks(body) <= ownMax[purpose]) return;
+  const marks = countValueMarks(body);
+  if (marks <= ownMax[purpose]) return;
   const scanned = scan();
-  const count = scanned === null ? countValueMarks(body) : countValueMarks(Buffer.from(scanned.text));
+  const count = scanned === null ? marks : countValueMarks(Buffer.from(scanned.text));
   if (count > ownMax[purpose]) throw tooMany(purpose, count);
 }
 
