@@ -82,8 +82,7 @@ const QUEUED_WRITE_BYTES_MAX = 128 << 20;
 
 interface PendingCall {
   readonly replica: Replica;
-  /** For messages. */
-  readonly what: string;
+  readonly kind: ToWriter['kind'];
   readonly isWrite: boolean;
   readonly bytes: number;
   readonly deadlineMs: number;
@@ -323,7 +322,7 @@ export class WriterPool {
       const isWrite = WRITES.has(message.kind);
       queue.calls.set(id, {
         replica,
-        what: `${message.kind} of ${replica.spec.key}`,
+        kind: message.kind,
         isWrite,
         bytes,
         deadlineMs,
@@ -378,7 +377,10 @@ export class WriterPool {
 
   /** Looks whether writers that calls wait for are alive. */
   look(): void {
-    this.slots.look((index) => this.queues[index]?.calls.values().next().value?.what ?? null);
+    this.slots.look((index) => {
+      const call = this.queues[index]?.calls.values().next().value;
+      return call === undefined ? null : `${call.kind} of ${call.replica.spec.key}`;
+    });
   }
 
   stats(key: ReplicaKey): ReplicaStats | null {
