@@ -11,7 +11,6 @@ import type {
   RetrieveQuery,
   ScrollQuery,
 } from '../../protocols/model/query.js';
-import type { UnknownFields } from '../../protocols/model/unknown-fields.js';
 import { decodeFacet } from '../../protocols/rest/facet.js';
 import { decodeQueryGroups, decodeRecommendGroups, decodeSearchGroups } from '../../protocols/rest/groups.js';
 import { decodeMatrix } from '../../protocols/rest/matrix.js';
@@ -26,7 +25,7 @@ import {
   decodeSearchBatch,
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
-import { plainBody, scannedBody } from '../../protocols/rest/request-value.js';
+import { plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
 import { scanVectors } from '../../protocols/rest/vector-scan.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { checkValues } from './body-values.js';
@@ -50,51 +49,56 @@ export type ReadRequest =
 
 /** Unknown fields of the body are added to the request's. Errors: those of the decoders; `malformedBody` for a gRPC message that is none. */
 export function decodeRead(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {
-  if (message === undefined && bytes !== null) checkValues('read', bytes, () => scanVectors(bytes));
-  const body =
-    message === undefined ? checkedBody(operation, bytes, unknownFields) : decodeMessage(schema().message(message), bytes ?? NO_BODY);
-  return DECODERS[operation](body, path);
+  const { decode, parse } = DECODERS[operation];
+  if (message !== undefined) return decode(decodeMessage(schema().message(message), bytes ?? NO_BODY), path);
+  if (bytes !== null) checkValues('read', bytes, () => scanVectors(bytes));
+  const body = parse(bytes);
+  if (bytes !== null && unknownFields !== undefined) findUnknownIn(operation, body.value, unknownFields);
+  return decode(body, path);
 }
 
-function checkedBody(operation: ReadOperation, bytes: Uint8Array | null, unknownFields: UnknownFields | undefined): Body {
-  if (bytes === null || unknownFields === undefined) return bytes;
-  const body = WITHOUT_VECTORS.has(operation) ? plainBody(bytes) : scannedBody(bytes);
-  findUnknownIn(operation, body.value, unknownFields);
-  return body;
+interface Decoder {
+  /** Of JSON bytes. */
+  readonly parse: (body: Uint8Array | null) => RequestValue;
+  /** Of that value, or of a gRPC message's. */
+  readonly decode: (body: RequestValue, path: RawRequest['path']) => ReadRequest;
 }
 
-type Decoder = (body: Body, path: RawRequest['path']) => ReadRequest;
-/** JSON bytes, or what a gRPC message was decoded to. */
-type Body = Parameters<typeof plainBody>[0];
+/** Of a body that may hold vectors. */
+function scanned(decode: Decoder['decode']): Decoder {
+  return { parse: scannedBody, decode };
+}
+
+/** Of a body without vectors. */
+function plain(decode: Decoder['decode']): Decoder {
+  return { parse: plainBody, decode };
+}
+
+/** Of a request without a body. */
+function pathOnly(decode: (path: RawRequest['path']) => ReadRequest): Decoder {
+  return { parse: () => NOTHING, decode: (_, path) => decode(path) };
+}
 
 const DECODERS: Readonly<Record<ReadOperation, Decoder>> = {
-  query: (body) => ({ kind: 'queries', queries: [decodeQuery(scannedBody(body))], answer: 'queried' }),
-  search: (body) => ({ kind: 'queries', queries: [decodeSearch(scannedBody(body))], answer: 'points' }),
-  queryBatch: (body) => ({ kind: 'queries', queries: decodeQueryBatch(scannedBody(body)), answer: 'queriedLists' }),
-  searchBatch: (body) => ({ kind: 'queries', queries: decodeSearchBatch(scannedBody(body)), answer: 'pointLists' }),
-  recommend: (body) => ({ kind: 'queries', queries: [decodeRecommend(scannedBody(body))], answer: 'points' }),
-  recommendBatch: (body) => ({ kind: 'queries', queries: decodeRecommendBatch(scannedBody(body)), answer: 'pointLists' }),
-  discover: (body) => ({ kind: 'queries', queries: [decodeDiscover(scannedBody(body))], answer: 'points' }),
-  discoverBatch: (body) => ({ kind: 'queries', queries: decodeDiscoverBatch(scannedBody(body)), answer: 'pointLists' }),
-  queryGroups: (body) => ({ kind: 'groups', request: decodeQueryGroups(scannedBody(body)) }),
-  searchGroups: (body) => ({ kind: 'groups', request: decodeSearchGroups(scannedBody(body)) }),
-  recommendGroups: (body) => ({ kind: 'groups', request: decodeRecommendGroups(scannedBody(body)) }),
-  retrieve: (body) => ({ kind: 'retrieve', query: decodeRetrieve(plainBody(body)) }),
-  getPoint: (_, path) => ({ kind: 'point', query: decodeGetPoint(path.id ?? '') }),
-  scroll: (body) => ({ kind: 'scroll', query: decodeScroll(plainBody(body)) }),
-  count: (body) => ({ kind: 'count', query: decodeCount(plainBody(body)) }),
-  facet: (body) => ({ kind: 'facet', query: decodeFacet(plainBody(body)) }),
-  matrixPairs: (body) => ({ kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'pairs' }),
-  matrixOffsets: (body) => ({ kind: 'matrix', query: decodeMatrix(plainBody(body)), answer: 'offsets' }),
+  query: scanned((body) => ({ kind: 'queries', queries: [decodeQuery(body)], answer: 'queried' })),
+  search: scanned((body) => ({ kind: 'queries', queries: [decodeSearch(body)], answer: 'points' })),
+  queryBatch: scanned((body) => ({ kind: 'queries', queries: decodeQueryBatch(body), answer: 'queriedLists' })),
+  searchBatch: scanned((body) => ({ kind: 'queries', queries: decodeSearchBatch(body), answer: 'pointLists' })),
+  recommend: scanned((body) => ({ kind: 'queries', queries: [decodeRecommend(body)], answer: 'points' })),
+  recommendBatch: scanned((body) => ({ kind: 'queries', queries: decodeRecommendBatch(body), answer: 'pointLists' })),
+  discover: scanned((body) => ({ kind: 'queries', queries: [decodeDiscover(body)], answer: 'points' })),
+  discoverBatch: scanned((body) => ({ kind: 'queries', queries: decodeDiscoverBatch(body), answer: 'pointLists' })),
+  queryGroups: scanned((body) => ({ kind: 'groups', request: decodeQueryGroups(body) })),
+  searchGroups: scanned((body) => ({ kind: 'groups', request: decodeSearchGroups(body) })),
+  recommendGroups: scanned((body) => ({ kind: 'groups', request: decodeRecommendGroups(body) })),
+  retrieve: plain((body) => ({ kind: 'retrieve', query: decodeRetrieve(body) })),
+  getPoint: pathOnly((path) => ({ kind: 'point', query: decodeGetPoint(path.id ?? '') })),
+  scroll: plain((body) => ({ kind: 'scroll', query: decodeScroll(body) })),
+  count: plain((body) => ({ kind: 'count', query: decodeCount(body) })),
+  facet: plain((body) => ({ kind: 'facet', query: decodeFacet(body) })),
+  matrixPairs: plain((body) => ({ kind: 'matrix', query: decodeMatrix(body), answer: 'pairs' })),
+  matrixOffsets: plain((body) => ({ kind: 'matrix', query: decodeMatrix(body), answer: 'offsets' })),
 };
 
-const WITHOUT_VECTORS: ReadonlySet<ReadOperation> = new Set<ReadOperation>([
-  'retrieve',
-  'scroll',
-  'count',
-  'facet',
-  'matrixPairs',
-  'matrixOffsets',
-]);
-
+const NOTHING: RequestValue = { value: null, vectors: null };
 const NO_BODY = new Uint8Array(0);
