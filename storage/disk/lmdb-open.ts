@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { unreadableMeta } from './lmdb-meta.js';
-import { requireAddresses, requireDescriptors, requireDiskRoom } from './machine.js';
+import { codeOf, lacking, requireAddresses, requireDescriptors, requireDiskRoom } from './machine.js';
 
 /** Of the lock file: `MDB_txninfo` without its first reader, and a reader. Source: files of lmdb 3.5. */
 const LOCK_HEAD_BYTES = 208;
@@ -24,16 +24,6 @@ const NEW_FILE_BYTES = 256 * 2 ** 10;
 export interface OpeningPlan {
   readonly mapBytes: number;
   readonly maxReaders: number;
-}
-
-/** Number of readers that an environment is laid out for. threads: that may read it. */
-export function readersFor(threads: number): number {
-  return Math.max(READERS_MIN, READERS_PER_THREAD * threads);
-}
-
-/** Address space for a file of so many bytes: it can double before it is mapped anew. */
-export function mapBytesFor(fileBytes: number): number {
-  return Math.max(MAP_BYTES_MIN, 2 ** Math.ceil(Math.log2(2 * Math.max(1, fileBytes))));
 }
 
 /**
@@ -59,6 +49,16 @@ export function prepareOpening(folder: string, threads: number | null): OpeningP
   return { mapBytes, maxReaders };
 }
 
+/** Number of readers that an environment is laid out for. threads: that may read it. */
+function readersFor(threads: number): number {
+  return Math.max(READERS_MIN, READERS_PER_THREAD * threads);
+}
+
+/** Address space for a file of so many bytes: it can double before it is mapped anew. */
+function mapBytesFor(fileBytes: number): number {
+  return Math.max(MAP_BYTES_MIN, 2 ** Math.ceil(Math.log2(2 * Math.max(1, fileBytes))));
+}
+
 /**
  * Gives the lock file its bytes. LMDB makes it with a hole and maps it: a full disk would end the process that writes there. isWriter: no
  * other thread has the environment open, so holes that an earlier release left can be filled.
@@ -77,8 +77,7 @@ function fillLockFile(file: string, bytes: number, isWriter: boolean): void {
       fs.closeSync(descriptor);
     }
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error);
-    throw new TroupeError('storage', `${file}: cannot be written (${code}); make room on the disk`, { cause: error, outcome: 'none' });
+    throw lacking(`${file}: cannot be written (${codeOf(error)}); make room on the disk`, error);
   }
 }
 

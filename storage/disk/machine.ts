@@ -10,7 +10,7 @@ import { TroupeError } from '../../protocols/errors.js';
 /** User space of a process with 47 bits of addresses, as on x86-64; what /proc/self/maps shows counts where it is there. */
 const USER_BITS = 47;
 /** Addresses that stay free, for stacks and heaps of threads: what fails there ends the process. */
-export const SPARE_ADDRESS_BYTES = 2 ** 30;
+const SPARE_ADDRESS_BYTES = 2 ** 30;
 /** An open LMDB environment has three; it opens two more for a moment. Other threads may open some at the same time. */
 const SPARE_DESCRIPTORS = 16;
 
@@ -18,12 +18,6 @@ const SPARE_DESCRIPTORS = 16;
 export function addressBytesMax(): number | null {
   const limit = limitOf('Max address space');
   return limit === null ? null : Math.min(limit, userSpaceBytes());
-}
-
-/** Bytes of addresses that are taken. */
-export function addressBytesTaken(): number | null {
-  const kilobytes = numberIn('/proc/self/status', /^VmSize:\s+(\d+) kB$/m);
-  return kilobytes === null ? null : kilobytes * 1024;
 }
 
 /** Files that the process can have open at a time. Node raises the soft limit to the hard one when it starts. */
@@ -103,6 +97,12 @@ function userSpaceBytes(): number {
   return knownUserSpaceBytes;
 }
 
+/** Bytes of addresses that are taken. */
+function addressBytesTaken(): number | null {
+  const kilobytes = numberIn('/proc/self/status', /^VmSize:\s+(\d+) kB$/m);
+  return kilobytes === null ? null : kilobytes * 1024;
+}
+
 /** A limit of /proc/self/limits, its soft value; infinite where there is none, null where it is not known. */
 function limitOf(name: string): number | null {
   const value = new RegExp(`^${name}\\s+(\\d+|unlimited)\\s`, 'm').exec(readIfThere('/proc/self/limits'))?.[1];
@@ -138,7 +138,8 @@ function removeIfThere(file: string): void {
   } catch {}
 }
 
-function codeOf(error: unknown): string {
+/** The code of a system call’s error. */
+export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? String(error);
 }
 
