@@ -197,6 +197,11 @@ export function errorFromFacts({ code, detail, ...options }: ErrorFacts): Troupe
   return new TroupeError(code, detail, options);
 }
 
+/** Any thrown value as an error of the catalogue; an unexpected one becomes `internal`. */
+export function asTroupeError(error: unknown): TroupeError {
+  return error instanceof TroupeError ? error : errorFromFacts(errorFacts(error));
+}
+
 /** Messages quote what was sent, which may be megabytes; gRPC carries them in a header. */
 const DETAIL_LENGTH_MAX = 800;
 

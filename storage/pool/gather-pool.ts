@@ -3,7 +3,7 @@
  * stay in this thread.
  */
 
-import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { asTroupeError, errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import type { GatherAccess } from '../gather/access.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
@@ -113,7 +113,7 @@ export class GatherPool {
     } catch (error) {
       if (!isTooDeep(error)) {
         this.processed++;
-        return Promise.reject(asTroupeError(error));
+        return Promise.reject(reported(error));
       }
     }
     if (small !== null) return this.gatherHere(operation, request, small, access);
@@ -142,7 +142,7 @@ export class GatherPool {
         (body) => end(() => resolve(body)),
         (error: unknown) => {
           if (isTooDeep(error)) end(() => resolve(this.gatherThere(operation, request, access)));
-          else end(() => reject(asTroupeError(error)));
+          else end(() => reject(reported(error)));
         },
       );
     });
@@ -292,10 +292,10 @@ export class GatherPool {
 }
 
 /** The error of a read in this thread. What is none of the catalogue is a mistake of ours: standard error gets its place. */
-function asTroupeError(error: unknown): TroupeError {
-  if (error instanceof TroupeError) return error;
-  process.emitWarning(error instanceof Error ? (error.stack ?? error.message) : String(error), 'TroupeGather');
-  return errorFromFacts(errorFacts(error));
+function reported(error: unknown): TroupeError {
+  if (!(error instanceof TroupeError))
+    process.emitWarning(error instanceof Error ? (error.stack ?? error.message) : String(error), 'TroupeGather');
+  return asTroupeError(error);
 }
 
 function bytesOf({ body }: RawRequest): number {

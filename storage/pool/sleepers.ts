@@ -6,7 +6,7 @@
  * (Sleep-S1).
  */
 
-import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { asTroupeError, type TroupeError } from '../../protocols/errors.js';
 import type { ReplicaStats } from '../threads/messages.js';
 import { ReplicaUses } from '../threads/replica-uses.js';
 import { chooseSleepers, isSmallAndQuiet, type SleepLimits } from './sleep-policy.js';
@@ -156,7 +156,7 @@ export class Sleepers<Replica extends Sleeper> {
       this.noteAwake(replica);
       for (const { go } of replica.held.splice(0)) go();
     } catch (cause) {
-      const error = cause instanceof TroupeError ? cause : errorFromFacts(errorFacts(cause));
+      const error = asTroupeError(cause);
       await this.acts.close(replica).catch(() => {});
       this.noteAsleep(replica);
       for (const { fail } of replica.held.splice(0)) fail(error);

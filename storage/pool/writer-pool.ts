@@ -4,7 +4,7 @@
  */
 
 import type { TransferListItem } from 'node:worker_threads';
-import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { asTroupeError, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
@@ -546,10 +546,6 @@ export class WriterPool {
 
 function sleepingOf({ spec }: Replica): Sleeping {
   return { key: spec.key, shards: unkeyedShards(spec.config) };
-}
-
-function asTroupeError(error: unknown): TroupeError {
-  return error instanceof TroupeError ? error : errorFromFacts(errorFacts(error));
 }
 
 function assertNever(value: never): never {
