@@ -1,10 +1,11 @@
 /** `GET /metrics`: figures of the process for Prometheus. Source of names: contract, `GET /metrics`. */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { BUCKET_SECONDS, type Durations } from '../../actors/context/durations.js';
 import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../../protocols/model/collection.js';
+import { readSystemFile } from '../../storage/memory/system-file.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { type ReplicaCounts, replicaCounts, writeCluster } from './cluster-metrics.js';
 import { MetricsWriter } from './prometheus.js';
@@ -242,7 +243,7 @@ function writeProcess(writer: MetricsWriter): void {
   writer
     .family('process_cpu_seconds_total', 'counter', 'processor time used')
     .sample('process_cpu_seconds_total', {}, (user + system) / 1e6);
-  const threads = /^Threads:\s+(\d+)/m.exec(readProc('/proc/self/status'))?.[1];
+  const threads = /^Threads:\s+(\d+)/m.exec(readSystemFile('/proc/self/status'))?.[1];
   if (threads !== undefined) single(writer, 'process_threads', 'threads', Number(threads));
   const descriptors = countProc('/proc/self/fd');
   if (descriptors !== undefined) single(writer, 'process_open_fds', 'open file descriptors', descriptors);
@@ -261,15 +262,6 @@ function perCollection(
 ): void {
   writer.family(name, 'gauge', help);
   for (const collection of collections) writer.sample(name, { id: collection.id }, value(collection));
-}
-
-/** Empty where the system has no such file. */
-function readProc(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 function countProc(path: string): number | undefined {

@@ -6,6 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
+import { readSystemFile } from '../memory/system-file.js';
 
 /** User space of a process with 47 bits of addresses, as on x86-64; what /proc/self/maps shows counts where it is there. */
 const USER_BITS = 47;
@@ -91,7 +92,7 @@ let knownUserSpaceBytes: number | null = null;
 /** Up to the stack, which lies at the end. */
 function userSpaceBytes(): number {
   if (knownUserSpaceBytes !== null) return knownUserSpaceBytes;
-  const end = /^[0-9a-f]+-([0-9a-f]+) .*\[stack\]$/m.exec(readIfThere('/proc/self/maps'))?.[1];
+  const end = /^[0-9a-f]+-([0-9a-f]+) .*\[stack\]$/m.exec(readSystemFile('/proc/self/maps'))?.[1];
   const bits = end === undefined ? USER_BITS : Math.ceil(Math.log2(Number.parseInt(end, 16)));
   knownUserSpaceBytes = 2 ** bits;
   return knownUserSpaceBytes;
@@ -105,22 +106,14 @@ function addressBytesTaken(): number | null {
 
 /** A limit of /proc/self/limits, its soft value; infinite where there is none, null where it is not known. */
 function limitOf(name: string): number | null {
-  const value = new RegExp(`^${name}\\s+(\\d+|unlimited)\\s`, 'm').exec(readIfThere('/proc/self/limits'))?.[1];
+  const value = new RegExp(`^${name}\\s+(\\d+|unlimited)\\s`, 'm').exec(readSystemFile('/proc/self/limits'))?.[1];
   if (value === undefined) return null;
   return value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value);
 }
 
 function numberIn(file: string, pattern: RegExp): number | null {
-  const value = pattern.exec(readIfThere(file))?.[1];
+  const value = pattern.exec(readSystemFile(file))?.[1];
   return value === undefined ? null : Number(value);
-}
-
-function readIfThere(file: string): string {
-  try {
-    return fs.readFileSync(file, 'latin1');
-  } catch {
-    return '';
-  }
 }
 
 function freeBytes(folder: string): number | null {

@@ -1,9 +1,9 @@
 /** Reads what the system says about memory. What cannot be read is not limited; other systems than Linux only tell of the machine. */
 
-import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
 import { addressLimit, anonymousBytes, cgroupLimit, cgroupMount, type MemoryLimits, memoryCgroups, oomKills, pathsUp } from './limits.js';
+import { readSystemFile } from './system-file.js';
 
 const FILES = {
   1: { max: 'memory.limit_in_bytes', high: null, events: 'memory.oom_control' },
@@ -16,12 +16,12 @@ export function readMemoryLimits(): MemoryLimits {
   for (const { folders, version } of ownCgroups()) {
     const { high, max } = FILES[version];
     for (const folder of folders) {
-      addTo(maxima, cgroupLimit(read(join(folder, max))));
-      if (high !== null) addTo(highs, cgroupLimit(read(join(folder, high))));
+      addTo(maxima, cgroupLimit(readSystemFile(join(folder, max))));
+      if (high !== null) addTo(highs, cgroupLimit(readSystemFile(join(folder, high))));
     }
   }
   return {
-    processBytes: addressLimit(read('/proc/self/limits')),
+    processBytes: addressLimit(readSystemFile('/proc/self/limits')),
     cgroupBytes: smallest(maxima),
     cgroupHighBytes: smallest(highs),
     machineBytes: os.totalmem(),
@@ -32,7 +32,7 @@ export function readMemoryLimits(): MemoryLimits {
 export function readOomKills(): number | null {
   for (const { folders, version } of ownCgroups()) {
     for (const folder of folders) {
-      const kills = oomKills(read(join(folder, FILES[version].events)));
+      const kills = oomKills(readSystemFile(join(folder, FILES[version].events)));
       if (kills !== null) return kills;
     }
   }
@@ -44,7 +44,7 @@ let usedBytes = 0;
 /** Memory of this process that the kernel cannot take back without ending it; what was known last if no descriptor is left to ask with. */
 export function readUsedBytes(): number {
   try {
-    usedBytes = anonymousBytes(read('/proc/self/status')) ?? process.memoryUsage.rss();
+    usedBytes = anonymousBytes(readSystemFile('/proc/self/status')) ?? process.memoryUsage.rss();
   } catch {
     // It is asked for again soon.
   }
@@ -53,19 +53,11 @@ export function readUsedBytes(): number {
 
 /** The folders of this process's cgroups in each hierarchy, its own first. */
 function ownCgroups(): { version: 1 | 2; folders: string[] }[] {
-  const mounts = read('/proc/self/mountinfo');
-  return memoryCgroups(read('/proc/self/cgroup')).flatMap(({ path, version }) => {
+  const mounts = readSystemFile('/proc/self/mountinfo');
+  return memoryCgroups(readSystemFile('/proc/self/cgroup')).flatMap(({ path, version }) => {
     const mount = cgroupMount(mounts, version);
     return mount === null ? [] : [{ version, folders: pathsUp(path).map((above) => join(mount, above)) }];
   });
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 function addTo(numbers: number[], value: number | null): void {
