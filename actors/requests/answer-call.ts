@@ -30,6 +30,7 @@ import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFigures } from './figures.js';
+import { reportFacts } from './report.js';
 import { checkShardMapVersion, staleCopy } from './shard-map.js';
 
 /** The calls of a node without a cluster: every call fails. */
@@ -76,12 +77,8 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'figures': {
         const entry = entryOf(parts, call);
         const { clock, services } = parts;
-        return {
-          kind: 'figures',
-          figures: call.shards.map((shardId) =>
-            replicaFigures(entry, shardId, services.engine, { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus: services.cpus }),
-          ),
-        };
+        const facts = reportFacts(services, clock);
+        return { kind: 'figures', figures: call.shards.map((shardId) => replicaFigures(entry, shardId, services.engine, facts)) };
       }
       case 'append':
       case 'position':

@@ -8,9 +8,11 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
+import type { NodeServices } from '../context/services.js';
 import type { StateAlone } from '../context/view.js';
 import { type Decision, decideOptimization, type PlannedBuild } from '../optimizer/decide.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from '../optimizer/status.js';
+import type { Clock } from '../runtime/ports.js';
 
 /** One local replica, as the reports need it. */
 export interface ReplicaFacts {
@@ -29,7 +31,12 @@ export interface ReportFacts {
   readonly dateMs: number;
   readonly cpus: number;
   /** See `PlanFacts`. */
-  readonly resultBytesMax?: number;
+  readonly resultBytesMax: number;
+}
+
+/** As a node's optimizers know them, so that its reports show what these will do. */
+export function reportFacts({ cpus, room }: Pick<NodeServices, 'cpus' | 'room'>, clock: Clock): ReportFacts {
+  return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, resultBytesMax: room.resultBytesMax };
 }
 
 /** The agreed state of the replicas of a cluster's collection. */

@@ -17,7 +17,7 @@ import { type Found, Names } from '../requests/collection-names.js';
 import { figuresOf, replicaFacts } from '../requests/figures.js';
 import { indexAs } from '../requests/new-shards.js';
 import { type Agreed, ClusterPoints } from '../requests/points.js';
-import { type CollectionView, type ReportFacts, replicaStatus, viewOfFigures } from '../requests/report.js';
+import { type CollectionView, type ReportFacts, replicaStatus, reportFacts, viewOfFigures } from '../requests/report.js';
 import { Routes } from '../requests/routes.js';
 import { clusterUpdateInSteps } from '../requests/update-collection-cluster.js';
 import type { EnginePort } from '../runtime/ports.js';
@@ -40,7 +40,7 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
     barrier,
   };
   const answer: AnswerCall = answerCalls({ fences: new Map(), view, services, clock });
-  const { assignments, cpus, engine, store } = services;
+  const { assignments, engine, store } = services;
   const routes = new Routes({ assignments, calls: services.calls, answer, barrier, clock, timers: ports.timers, random: ports.random });
   const cluster = startCluster({
     options,
@@ -48,7 +48,7 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
     assignments,
     calls,
     answer: countedAnswers(answer, calls.answered, watch),
-    replicas: () => replicaDetails(view, engine, { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus }),
+    replicas: () => replicaDetails(view, engine, reportFacts(services, clock)),
     deadReplicas: () => deadReplicas(view, store),
     hasGoneAlone: () => hasGoneAlone(assignments, view),
     transfers: (board) =>

@@ -25,6 +25,7 @@ import {
   type OptimizationsView,
   optimizationsView,
   type ReportFacts,
+  reportFacts,
 } from '../requests/report.js';
 import { CollectionUsages } from '../requests/usages.js';
 import type { EnginePort } from '../runtime/ports.js';
@@ -195,9 +196,7 @@ export abstract class NodeOnDisk implements NodeApi {
   }
 
   protected facts(): ReportFacts {
-    const { clock, services } = this.running;
-    const { cpus, room } = services;
-    return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, resultBytesMax: room.resultBytesMax };
+    return reportFacts(this.running.services, this.running.clock);
   }
 }
 

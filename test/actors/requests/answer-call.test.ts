@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MemoryRoom } from '../../../actors/context/memory-room.js';
 import type { NodeServices } from '../../../actors/context/services.js';
 import { type CollectionEntry, NodeView, type ReplicaEntry } from '../../../actors/context/view.js';
 import { answerCalls } from '../../../actors/requests/answer-call.js';
@@ -8,6 +9,7 @@ import type { CollectionRecord } from '../../../cluster/state/state.js';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
 import { decodeUpdate, NOTHING } from '../../../protocols/update-codec.js';
 import { FakeEngine } from '../fake-engine.js';
+import { indexedSegment, sampleConfig, sampleStats } from '../samples.js';
 import { Peers, SELF, UID } from './support.js';
 
 /** A node that a peer asks for what its replica has; `during` happens while a reader is at it. */
@@ -47,7 +49,7 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
     measured: false,
     shardMapVersion: UID,
   } as const;
-  return { answer, read: () => answer(2, call), peers, replicas, written };
+  return { answer, read: () => answer(2, call), peers, replicas, services, view, written };
 }
 
 test('a portion is answered with where its replicas are in their logs', async () => {
@@ -64,6 +66,22 @@ test('a portion whose replica became Dead, was set to a newer place in the log o
     ({ replicas }) => replicas.clear(),
   ];
   for (const change of changes) await assert.rejects(world(change).read(), { code: 'conflict' });
+});
+
+test('the figures that a peer gets know of no merge for which this node has no memory', async () => {
+  const { answer, services, view } = world(() => {});
+  const segments = [1, 2, 3].map((id) => indexedSegment({ id }));
+  const stats = sampleStats(segments, { key: 'c/0', lastWriteMs: -60_000 });
+  const entry = { ...view.collections.get('c'), config: sampleConfig(), optimizers: new Map() } as unknown as CollectionEntry;
+  view.list(entry);
+  const statusWith = async (budgetBytes: number) => {
+    const room = new MemoryRoom({ budgetBytes, usedBytes: () => 0, noteHeld: () => {} });
+    Object.assign(services, { cpus: 2, room, engine: { stats: () => stats } });
+    const told = await answer(2, { kind: 'figures', collection: 'c', uid: UID, shards: [0] });
+    return told.kind === 'figures' && told.figures.map(({ status }) => status);
+  };
+  assert.deepEqual(await statusWith(1 << 30), ['yellow']);
+  assert.deepEqual(await statusWith(1000), ['green']);
 });
 
 test('a replica that is Dead on this node alone says why it serves no reads', async () => {

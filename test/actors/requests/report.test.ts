@@ -6,7 +6,7 @@ import { collectionView, optimizationsView, type ReplicaFacts, replicaStatus } f
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
 
 const CONFIG = sampleConfig();
-const FACTS = { nowMs: 1_700_000_010_000, dateMs: 1_700_000_010_000, cpus: 4 };
+const FACTS = { nowMs: 1_700_000_010_000, dateMs: 1_700_000_010_000, cpus: 4, resultBytesMax: Number.POSITIVE_INFINITY };
 const PLAN: PlannedBuild = {
   kind: 'build',
   reason: 'indexing',
