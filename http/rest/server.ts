@@ -149,7 +149,7 @@ class Door {
   refuse(at: number): RestReply {
     const route = ROUTES[at] as Route;
     const reply = errorReply(noRoomFor(route), route, 0);
-    this.services.stats.record(at, reply.status, 0, this.services.nowMs());
+    this.services.stats.record(at, reply.status, 0, this.services.dateMs());
     return reply;
   }
 

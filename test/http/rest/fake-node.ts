@@ -193,6 +193,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly hardwareReporting?: boolean;
   readonly monotonicMs?: () => number;
   readonly nowMs?: () => number;
+  /** Default: `nowMs`. */
+  readonly dateMs?: () => number;
   /** Default: one that refuses nothing. */
   readonly memory?: DoorServices['memory'];
   readonly recoveryMode?: string;
@@ -246,7 +248,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     recoveryMode: options.recoveryMode ?? null,
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: options.nowMs ?? Date.now,
-    dateMs: options.nowMs ?? Date.now,
+    dateMs: options.dateMs ?? options.nowMs ?? Date.now,
     monotonicMs: options.monotonicMs ?? (() => performance.now()),
   };
   const door = await startRestDoor(services, {

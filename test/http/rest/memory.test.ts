@@ -105,6 +105,20 @@ async function lengthTaken(socket: Socket): Promise<number> {
   return length;
 }
 
+test('a request that is refused for memory counts as answered at the date, as others do', async (t) => {
+  const dateMs = 86_400_000;
+  const { door, services } = await openCollection(t, { dateMs: () => dateMs });
+  for (const head of [UPSERT, COUNT]) await connected(t, door.port, unfinished(head));
+  await until(() => held(services, 'bodies') >= 2 * BODY_BYTES);
+  await sendRaw(door.port, whole(COUNT));
+  await sendRaw(door.port, SMALL);
+  const counts = services.stats.counts().map(({ durations, status }) => [status, durations.lastMs]);
+  assert.deepEqual(counts, [
+    [200, dateMs],
+    [429, dateMs],
+  ]);
+});
+
 test('in recovery mode collections are listed, changed and deleted, and all else is refused with its text', async (t) => {
   const { door, node } = await openDoor({ recoveryMode: 'too many points' });
   t.after(() => door.close(0));
