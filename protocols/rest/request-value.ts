@@ -10,15 +10,20 @@ export interface RequestValue {
   readonly vectors: readonly Float32Array[] | null;
 }
 
-/** The value of JSON bytes; vectors are read from the bytes where they stand. A value passes as it is. Errors: `malformedBody`. */
-export function scannedBody(body: Uint8Array | RequestValue | null): RequestValue {
+/** Gets what is left for the parser, before it runs. */
+export type CheckJson = (json: Uint8Array | string) => void;
+
+/** The value of JSON bytes; vectors are read from the bytes where they stand. A value passes as it is. Errors: `malformedBody`, and those of `check`. */
+export function scannedBody(body: Uint8Array | RequestValue | null, check?: CheckJson): RequestValue {
   const scanned = body instanceof Uint8Array ? scanVectors(body) : null;
-  if (scanned === null) return plainBody(body);
+  if (scanned === null) return plainBody(body, check);
+  check?.(scanned.text);
   return { value: parseJson(scanned.text), vectors: scanned.vectors };
 }
 
-/** The value of JSON bytes that hold no vectors. A value passes as it is. Errors: `malformedBody`. */
-export function plainBody(body: Uint8Array | RequestValue | null): RequestValue {
+/** The value of JSON bytes that hold no vectors. A value passes as it is. Errors: as `scannedBody`. */
+export function plainBody(body: Uint8Array | RequestValue | null, check?: CheckJson): RequestValue {
   if (body !== null && !(body instanceof Uint8Array)) return body;
+  if (body !== null) check?.(body);
   return { value: parseJson(body ?? ''), vectors: null };
 }

@@ -7,40 +7,48 @@
 import { parseJson } from '../json.js';
 import type { JsonValue } from '../model/payload.js';
 import type { WriteOperation } from '../model/update.js';
+import type { ScannedBody } from './byte-scan.js';
 import { scanPoints } from './point-scan.js';
 import type { Embed, VectorNames } from './point-vectors.js';
 import { type DecodedUpdate, decodeUpdateValue } from './updates.js';
 
 const KINDS_WITH_VECTORS: ReadonlySet<WriteOperation> = new Set<WriteOperation>(['upsertPoints', 'updateVectors', 'batchUpdate']);
 
-/** The operations of a write request. path: parameters of the route; embed: as `decodeUpdate` takes it; see: gets the body before it is decoded. Errors: those of `parseJson`, `see` and `decodeUpdate`. */
+/** Looks at a body on its way; what it throws is the error of the request. */
+export interface BodyWatch {
+  /** Gets what is left for the parser, before it runs. */
+  readonly json: (json: Uint8Array | string) => void;
+  /** Gets the value before it is decoded. */
+  readonly value: (body: JsonValue) => void;
+}
+
+/** The operations of a write request. path: parameters of the route; embed: as `decodeUpdate` takes it. Errors: those of `parseJson`, `watch` and `decodeUpdate`. */
 export function decodeUpdateBody(
   kind: WriteOperation,
   body: Uint8Array,
   path: Readonly<Record<string, string>>,
   vectors: VectorNames,
   embed?: Embed,
-  see?: (body: JsonValue) => void,
+  watch: BodyWatch = NO_WATCH,
 ): DecodedUpdate {
   if (kind === 'deleteFieldIndex') return decodeUpdateValue(kind, undefined, path, vectors);
-  const scanned = KINDS_WITH_VECTORS.has(kind) ? decodeScanned(kind, body, path, vectors, embed, see) : null;
-  return scanned ?? decodeUpdateValue(kind, seen(parseJson(body), see), path, vectors, null, embed);
+  const scanned = KINDS_WITH_VECTORS.has(kind) ? scanPoints(body, kind === 'batchUpdate') : null;
+  watch.json(scanned?.text ?? body);
+  const update = scanned && decodeScanned(kind, scanned, path, vectors, embed, watch);
+  return update ?? decodeUpdateValue(kind, parsed(body, watch), path, vectors, null, embed);
 }
 
 /** Null: parse the whole body. */
 function decodeScanned(
   kind: WriteOperation,
-  bytes: Uint8Array,
+  { characters, text, vectors: taken }: ScannedBody,
   path: Readonly<Record<string, string>>,
   vectors: VectorNames,
   embed: Embed | undefined,
-  see: ((body: JsonValue) => void) | undefined,
+  watch: BodyWatch,
 ): DecodedUpdate | null {
-  const scanned = scanPoints(bytes, kind === 'batchUpdate');
-  if (scanned === null) return null;
   try {
-    const body = seen(parseJson(scanned.text, scanned.characters), see);
-    const update = decodeUpdateValue(kind, body, path, vectors, scanned.vectors, embed);
+    const update = decodeUpdateValue(kind, parsed(text, watch, characters), path, vectors, taken, embed);
     return update.failure === null ? update : null;
   } catch {
     // The whole body fails as well, with the error that its sender is to see.
@@ -48,7 +56,10 @@ function decodeScanned(
   }
 }
 
-function seen(body: JsonValue, see: ((body: JsonValue) => void) | undefined): JsonValue {
-  see?.(body);
+function parsed(json: Uint8Array | string, watch: BodyWatch, characters?: number): JsonValue {
+  const body = parseJson(json, characters);
+  watch.value(body);
   return body;
 }
+
+const NO_WATCH: BodyWatch = { json: () => {}, value: () => {} };

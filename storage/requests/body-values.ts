@@ -1,12 +1,12 @@
 /**
  * Refuses bodies with so many JSON values that reading them would hold a thread for long, or take all of its heap: a body of 30 MB may be 10
  * million empty objects. The numbers of vectors do not count, as they are read without the parser. Each value but the first stands behind a comma
- * or a bracket, so counting these outside of strings counts the values; a short body is not looked at.
+ * or a bracket, so counting these outside of strings counts the values; a short text is not looked at.
  */
 
 import { getHeapStatistics } from 'node:v8';
 import { TroupeError } from '../../protocols/errors.js';
-import { countValueMarks, type ScannedBody } from '../../protocols/rest/byte-scan.js';
+import { countValueMarks } from '../../protocols/rest/byte-scan.js';
 
 /** Measured: two seconds of a thread for so many objects. */
 const READ_VALUES_MAX = 1_000_000;
@@ -26,13 +26,10 @@ export function valuesMax(purpose: BodyPurpose, heapBytes: number): number {
   return Math.min(most, Math.floor(heapBytes / HEAP_BYTES_PER_VALUE));
 }
 
-/** scan: takes the vectors out of the body; null for none. Errors: `bodyTooLarge`. */
-export function checkValues(purpose: BodyPurpose, body: Uint8Array, scan: () => ScannedBody | null): void {
-  if (body.length <= ownMax[purpose]) return;
-  const marks = countValueMarks(body);
-  if (marks <= ownMax[purpose]) return;
-  const scanned = scan();
-  const count = scanned === null ? marks : countValueMarks(Buffer.from(scanned.text));
+/** json: what the parser gets, without vectors that are read by themselves. Errors: `bodyTooLarge`. */
+export function checkValues(purpose: BodyPurpose, json: Uint8Array | string): void {
+  if (json.length <= ownMax[purpose]) return;
+  const count = countValueMarks(typeof json === 'string' ? Buffer.from(json) : json);
   if (count > ownMax[purpose]) throw tooMany(purpose, count);
 }
 

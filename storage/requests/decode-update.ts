@@ -4,9 +4,8 @@ import { TroupeError } from '../../protocols/errors.js';
 import { decodeUpdateMessage } from '../../protocols/grpc/update-message.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { BatchColumn, WriteOperation } from '../../protocols/model/update.js';
-import { scanPoints } from '../../protocols/rest/point-scan.js';
 import { unknownVector, type VectorTarget, vectorTarget } from '../../protocols/rest/point-vectors.js';
-import { decodeUpdateBody } from '../../protocols/rest/update-body.js';
+import { type BodyWatch, decodeUpdateBody } from '../../protocols/rest/update-body.js';
 import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { decodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { RawRequest } from '../threads/messages.js';
@@ -23,17 +22,13 @@ export function decodeWriteRequest(
   { body, message, path, unknownFields }: Pick<RawRequest, 'body' | 'message' | 'path' | 'unknownFields'>,
   params: CollectionParams,
 ): DecodedUpdate {
-  if (message === undefined && body !== null) checkValues('write', body, () => scanPoints(body, kind === 'batchUpdate'));
+  const watch: BodyWatch = {
+    json: (json) => checkValues('write', json),
+    value: (value) => unknownFields && findUnknownIn(kind, value, unknownFields),
+  };
   const update =
     message === undefined
-      ? decodeUpdateBody(
-          kind,
-          body ?? NO_BODY,
-          path,
-          params,
-          embedStored,
-          unknownFields && ((value) => findUnknownIn(kind, value, unknownFields)),
-        )
+      ? decodeUpdateBody(kind, body ?? NO_BODY, path, params, embedStored, watch)
       : decodeUpdateMessage(kind, body ?? NO_BODY, message, path, params, embedStored);
   normalizeUpdates(update.operations, params.vectors);
   return update;

@@ -25,8 +25,7 @@ import {
   decodeSearchBatch,
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
-import { plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
-import { scanVectors } from '../../protocols/rest/vector-scan.js';
+import { type CheckJson, plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { checkValues } from './body-values.js';
 import { findUnknownIn } from './unknown-fields.js';
@@ -51,15 +50,18 @@ export type ReadRequest =
 export function decodeRead(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {
   const { decode, parse } = DECODERS[operation];
   if (message !== undefined) return decode(decodeMessage(schema().message(message), bytes ?? NO_BODY), path);
-  if (bytes !== null) checkValues('read', bytes, () => scanVectors(bytes));
-  const body = parse(bytes);
+  const body = parse(bytes, checkJson);
   if (bytes !== null && unknownFields !== undefined) findUnknownIn(operation, body.value, unknownFields);
   return decode(body, path);
 }
 
+function checkJson(json: Uint8Array | string): void {
+  checkValues('read', json);
+}
+
 interface Decoder {
   /** Of JSON bytes. */
-  readonly parse: (body: Uint8Array | null) => RequestValue;
+  readonly parse: (body: Uint8Array | null, check: CheckJson) => RequestValue;
   /** Of that value, or of a gRPC message's. */
   readonly decode: (body: RequestValue, path: RawRequest['path']) => ReadRequest;
 }

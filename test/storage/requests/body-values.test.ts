@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import { countValueMarks } from '../../../protocols/rest/byte-scan.js';
-import { scanPoints } from '../../../protocols/rest/point-scan.js';
 import { checkValues, valuesMax } from '../../../storage/requests/body-values.js';
-
-const none = () => null;
+import { decodeWriteRequest } from '../../../storage/requests/decode-update.js';
+import { decodeRead } from '../../../storage/requests/read-request.js';
+import { sampleConfig } from '../../actors/samples.js';
 
 function bytes(text: string): Buffer {
   return Buffer.from(text);
@@ -24,14 +24,14 @@ test('values are counted by the brackets and commas outside of strings', () => {
 
 test('a body with too many values is refused with their number, and one below the bound is not', () => {
   const body = (count: number) => bytes(`[${'{},'.repeat(count - 1)}{}]`);
-  checkValues('read', body(450_000), none);
+  checkValues('read', body(450_000));
   assert.throws(
-    () => checkValues('read', body(1_000_000), none),
+    () => checkValues('read', body(1_000_000)),
     (error: TroupeError) =>
       error.code === 'bodyTooLarge' && /has 2000000 commas and brackets .* a read may have 1000000 here: ask in/.test(error.detail),
   );
-  checkValues('write', body(1_000_000), none);
-  assert.throws(() => checkValues('write', body(3_000_000), none), /a write may have 4000000 here: send the points in several requests/);
+  checkValues('write', body(1_000_000));
+  assert.throws(() => checkValues('write', body(3_000_000)), /a write may have 4000000 here: send the points in several requests/);
 });
 
 test('numbers of vectors do not count', () => {
@@ -39,8 +39,22 @@ test('numbers of vectors do not count', () => {
   const points = Array.from({ length: 80 }, (_, id) => `{"id":${id},"vector":${vector}}`);
   const body = bytes(`{"points":[${points.join(',')}]}`);
   assert.ok(countValueMarks(body) > 4_000_000);
-  checkValues('write', body, () => scanPoints(body, false));
-  assert.throws(() => checkValues('write', body, none), TroupeError);
+  const { params } = sampleConfig();
+  const sized = { ...params, vectors: { size: 60_001, distance: 'Dot' as const } };
+  const { operations } = decodeWriteRequest('upsertPoints', { body, path: {} }, sized);
+  assert.ok(operations[0]?.kind === 'upsert');
+  assert.equal(operations[0].batch.ids.length, 80);
+  assert.throws(() => checkValues('write', body), TroupeError);
+});
+
+test('a request is refused for the values of its body before these are parsed', () => {
+  // It is no JSON: the parser would say so.
+  const body = bytes(`{"a":[${'{},'.repeat(3_000_000)}`);
+  const { params } = sampleConfig();
+  for (const operation of ['scroll', 'query'] as const)
+    assert.throws(() => decodeRead(operation, { path: {}, query: {}, body, deadlineMs: 1 }), /a read may have 1000000 here/, operation);
+  for (const operation of ['upsertPoints', 'setPayload'] as const)
+    assert.throws(() => decodeWriteRequest(operation, { path: {}, body }, params), /a write may have 4000000 here/, operation);
 });
 
 test('a thread with a small heap takes fewer values', () => {
