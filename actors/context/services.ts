@@ -28,7 +28,6 @@ export interface NodeServices {
   readonly verified: VerifiedReplicas;
   readonly budget: BuildBudget;
   readonly room: MemoryRoom;
-  /** Says why the files of a replica are not opened now; null: they may be. */
   readonly openingGate: OpeningGate;
   readonly cpus: number;
   /** Calls to other nodes; `unavailable` on a node without a cluster. */

@@ -18,7 +18,7 @@ export interface ConnectionContext extends CallLimits {
   readonly rare: RareStreams;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
-  /** Calls of the connection end at this time, in milliseconds since the epoch: `expire` should run then. */
+  /** Calls of the connection end at this time of `nowMs`: `expire` should run then. */
   readonly watchDeadline: (deadlineMs: number) => void;
 }
 

@@ -39,7 +39,7 @@ export class UnaryCall implements StreamHandler, Caller {
   private state: 'reading' | 'running' | 'over' = 'reading';
   private giveUp: (() => void) | null = null;
 
-  /** deadlineMs: in milliseconds since the epoch; infinite for none. */
+  /** deadlineMs: by the clock of the connection; infinite for none. */
   constructor(
     private readonly session: Http2Session,
     private readonly stream: Http2Stream,

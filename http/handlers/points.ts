@@ -17,7 +17,7 @@ export interface PointsCall {
   readonly message?: string;
   readonly consistency: ReadConsistency | undefined;
   readonly timeoutSeconds: number | undefined;
-  /** When the client stops waiting, in milliseconds since the epoch; left out where that is not known. */
+  /** When the client stops waiting, by `nowMs` of the services; left out where that is not known. */
   readonly deadlineMs?: number;
   /** For a read that quick ones should not wait for, as far as that is known. */
   readonly heavy?: HeavyRead | undefined;

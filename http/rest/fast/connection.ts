@@ -195,9 +195,7 @@ export class FastConnection implements BytesTaker {
   #advance(): void {
     while (!this.#isBusy && !this.#isGone()) {
       const incoming = this.#incoming ?? this.#next();
-      if (incoming === null) return;
-      this.#incoming = incoming;
-      if (!incoming.body.isWhole) return;
+      if (incoming === null || !incoming.body.isWhole) return;
       this.#incoming = null;
       this.#isBusy = true;
       const { body, found, head } = incoming;
