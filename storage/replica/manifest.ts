@@ -3,7 +3,7 @@
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { VectorPlan } from '../segment/layout.js';
-import { SEAL_BYTES, seal, unseal } from '../wal/records.js';
+import { sealBody, unseal } from '../wal/records.js';
 
 export interface ManifestSegment {
   readonly id: number;
@@ -40,10 +40,7 @@ export interface Manifest {
 const FORMAT = 1;
 
 export function encodeManifest(manifest: Manifest): Uint8Array {
-  const text = Buffer.from(stringifyJson({ format: FORMAT, ...manifest }), 'utf8');
-  const record = new Uint8Array(SEAL_BYTES + text.length);
-  record.set(text, SEAL_BYTES);
-  return seal(record);
+  return sealBody(Buffer.from(stringifyJson({ format: FORMAT, ...manifest }), 'utf8'));
 }
 
 /** Decodes a manifest. Errors: `storage`. */

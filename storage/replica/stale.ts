@@ -8,7 +8,7 @@
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
 import { DIGEST_BUCKETS, type ReplicaDigest } from '../threads/shard-log.js';
-import { damagedRecord, SEAL_BYTES, seal, unseal } from '../wal/records.js';
+import { damagedRecord, sealBody, unseal } from '../wal/records.js';
 import { bucketOfId } from './digest.js';
 
 /** Key in `meta`; a replica without stale buckets has no such record. */
@@ -60,9 +60,7 @@ export function* equalBuckets(one: ReplicaDigest, other: ReplicaDigest): Generat
 }
 
 export function encodeStale(stale: Uint8Array): Uint8Array {
-  const record = new Uint8Array(SEAL_BYTES + BYTES);
-  record.set(stale, SEAL_BYTES);
-  return seal(record);
+  return sealBody(stale);
 }
 
 /** Decodes the record of stale buckets. Errors: `storage`. */

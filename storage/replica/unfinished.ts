@@ -7,7 +7,7 @@
  */
 
 import { parseJson, stringifyJson } from '../../protocols/json.js';
-import { SEAL_BYTES, type StateRecord, seal, unseal } from '../wal/records.js';
+import { type StateRecord, sealBody, unseal } from '../wal/records.js';
 
 /** Key in `meta`; a replica without an unfinished operation has no such record. */
 export const UNFINISHED_KEY = Buffer.from('unfinished');
@@ -49,10 +49,7 @@ export function encodeUnfinished({ closed, next, operation, shownCommit }: Unfin
     commit,
     appendable: [...appendable],
   };
-  const text = Buffer.from(stringifyJson(stored), 'utf8');
-  const record = new Uint8Array(SEAL_BYTES + text.length);
-  record.set(text, SEAL_BYTES);
-  return seal(record);
+  return sealBody(Buffer.from(stringifyJson(stored), 'utf8'));
 }
 
 /** Decodes the record; null for a replica without one. Errors: `storage`. */

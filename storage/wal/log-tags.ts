@@ -5,7 +5,7 @@
 
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import { isSameTag, type LogTag, NO_TAG } from '../../protocols/model/shard-log.js';
-import { SEAL_BYTES, seal, unseal } from './records.js';
+import { sealBody, unseal } from './records.js';
 
 /** The leader that gives operations their indexes. */
 export type Leader = Pick<LogTag, 'peer' | 'term'>;
@@ -32,9 +32,7 @@ const FORMAT = 1;
 export function encodeLogTags(tags: LogTags): Uint8Array {
   const { base, failed, runs } = tags;
   const text = Buffer.from(stringifyJson({ format: FORMAT, base: storedForm(base), runs: runs.map(storedForm), failed }), 'utf8');
-  const record = new Uint8Array(SEAL_BYTES + text.length);
-  record.set(text, SEAL_BYTES);
-  return seal(record);
+  return sealBody(text);
 }
 
 /** Decodes the record of tags. Errors: `storage`. */

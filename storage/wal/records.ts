@@ -139,6 +139,13 @@ export function seal(record: Uint8Array): Uint8Array {
   return record;
 }
 
+/** A sealed record of `body`. */
+export function sealBody(body: Uint8Array): Uint8Array {
+  const record = new Uint8Array(SEAL_BYTES + body.length);
+  record.set(body, SEAL_BYTES);
+  return seal(record);
+}
+
 /** The body of a sealed record, a view on it. name: the record's name in errors. Errors: `storage`. */
 export function unseal(record: Uint8Array, name: string): Uint8Array {
   if (record.length < SEAL_BYTES) throw damagedRecord(name);
