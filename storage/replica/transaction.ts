@@ -306,13 +306,7 @@ export class Transaction {
     if (empty.length > 0) this.removeSegments(empty.map(({ id }) => id));
     this.emptied.push(...empty);
     const hasOthers = this.segments.some(({ id, isAppendable, rows }) => isAppendable && rows > 0 && !unfinished.closed.has(id));
-    for (const segment of hasOthers ? closed : []) {
-      if (segment.frozen) continue;
-      segment.frozen = true;
-      this.onUndo(() => {
-        segment.frozen = false;
-      });
-    }
+    if (hasOthers) for (const segment of closed) this.freeze(segment);
   }
 
   // ---------------------------------------------------------------- shape
@@ -338,11 +332,7 @@ export class Transaction {
       const undo = segment.keepVectors(plans);
       if (undo !== null) this.onUndo(undo);
     }
-    const useless = this.segments.filter(
-      (segment) => segment.isAppendable && segment.rows === 0 && segment.room === 0 && !segment.building,
-    );
-    if (useless.length === 0) this.reshape(this.segments);
-    else this.removeSegments(useless.map((segment) => segment.id));
+    if (!this.removeUseless()) this.reshape(this.segments);
   }
 
   /** Replaces the set of segments, whenever a handle has changed or readers must be told of another change. */
@@ -495,18 +485,30 @@ export class Transaction {
       if (segment.room === 0 || this.unfinished?.closed.has(segment.id) === true) continue;
       // While rows are deferred, segments that readers see get no more rows.
       if (segment.fits(items) && (segment.deferred || !defers)) return segment;
-      segment.frozen = true;
-      this.onUndo(() => {
-        segment.frozen = false;
-      });
+      this.freeze(segment);
     }
     const segment = this.host.makeSegment(items);
     segment.deferred = defers;
     // Such as a small first one whose first row is large.
-    const useless = this.segments.filter(({ building, isAppendable, room, rows }) => isAppendable && rows === 0 && room === 0 && !building);
-    if (useless.length > 0) this.removeSegments(useless.map(({ id }) => id));
+    this.removeUseless();
     this.addSegment(segment);
     return segment;
+  }
+
+  /** Lets a segment take no more rows. */
+  private freeze(segment: SegmentRows): void {
+    if (segment.frozen) return;
+    segment.frozen = true;
+    this.onUndo(() => {
+      segment.frozen = false;
+    });
+  }
+
+  /** Removes segments that have no rows and take none. Returns whether there are any. */
+  private removeUseless(): boolean {
+    const useless = this.segments.filter(({ building, isAppendable, room, rows }) => isAppendable && rows === 0 && room === 0 && !building);
+    if (useless.length > 0) this.removeSegments(useless.map(({ id }) => id));
+    return useless.length > 0;
   }
 
   /** A segment as filters see it. */
