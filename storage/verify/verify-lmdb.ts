@@ -22,7 +22,16 @@ import { damagedMeta } from '../disk/lmdb-meta.js';
 import { decodeManifest } from '../replica/manifest.js';
 import { decodeStale, STALE_KEY } from '../replica/stale.js';
 import { decodeUnfinished, UNFINISHED_KEY } from '../replica/unfinished.js';
-import { damagedRecord, decodeReplicaState, MANIFEST_KEY, operationOfKey, STATE_KEY, uncheck, unseal } from '../wal/records.js';
+import {
+  damagedRecord,
+  decodeReplicaState,
+  MANIFEST_KEY,
+  operationOfKey,
+  STATE_KEY,
+  segmentOfKey,
+  uncheck,
+  unseal,
+} from '../wal/records.js';
 
 /** The child's argument says what the folders hold. */
 const CHILD_ARGUMENTS = { replica: 'verify-lmdb', consensus: 'verify-consensus' } as const;
@@ -251,7 +260,7 @@ const FIRST_KEY = Uint8Array.of(0);
 const LAST_KEY = Buffer.alloc(64, 0xff);
 
 function verifyRecord(database: DatabaseName, key: Uint8Array, value: Uint8Array, applied: number): void {
-  const name = nameOf(database, key);
+  const name = (): string => nameOf(database, key);
   if (database === 'rows') unseal(value, name);
   else if (database === 'deleted') uncheck(value, name);
   // What is applied is kept for other replicas only.
@@ -261,7 +270,7 @@ function verifyRecord(database: DatabaseName, key: Uint8Array, value: Uint8Array
 /** Whether a record of rows belongs to a segment that is there, or is being removed; other records do not say. */
 function isOfSegment(database: DatabaseName, key: Uint8Array, segments: ReadonlySet<number>): boolean {
   if (database === 'meta' || database === 'wal') return true;
-  return key.length === SEGMENT_KEY_BYTES && segments.has(Buffer.from(key).readUInt32BE(0));
+  return key.length === SEGMENT_KEY_BYTES && segments.has(segmentOfKey(key));
 }
 
 /** Of keys in `rows`, `payload` and `deleted`. */

@@ -104,6 +104,11 @@ export function segmentPrefix(segment: number): Buffer {
   return key;
 }
 
+/** The segment of a key in any database but `wal` and `meta`. */
+export function segmentOfKey(key: Uint8Array): number {
+  return new DataView(key.buffer, key.byteOffset, 4).getUint32(0);
+}
+
 /** Key of an operation in `wal`. */
 export function operationKey(operation: number): Buffer {
   const key = Buffer.allocUnsafe(8);
@@ -146,8 +151,8 @@ export function sealBody(body: Uint8Array): Uint8Array {
   return seal(record);
 }
 
-/** The body of a sealed record, a view on it. name: the record's name in errors. Errors: `storage`. */
-export function unseal(record: Uint8Array, name: string): Uint8Array {
+/** The body of a sealed record, a view on it. name: the record's name in errors, see `uncheck`. Errors: `storage`. */
+export function unseal(record: Uint8Array, name: string | (() => string)): Uint8Array {
   if (record.length < SEAL_BYTES) throw damagedRecord(name);
   const body = record.subarray(SEAL_BYTES);
   if (new DataView(record.buffer, record.byteOffset, SEAL_BYTES).getBigUint64(0, true) !== checksum64(body)) throw damagedRecord(name);
