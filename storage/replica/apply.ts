@@ -4,7 +4,6 @@
  * the same result.
  */
 
-import { TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -32,7 +31,7 @@ const NARROW_BATCH_MAX = 10_000;
 const NARROW_BYTES_MAX = 8 * 2 ** 20;
 
 /** How many points an operation names. */
-export function namedPoints(operation: UpdateOperation): number {
+function namedPoints(operation: UpdateOperation): number {
   if ('batch' in operation) return operation.batch.ids.length;
   return 'selector' in operation && operation.selector.kind === 'ids' ? operation.selector.ids.length : 0;
 }
@@ -182,11 +181,7 @@ function* found(transaction: Transaction, ids: readonly PointId[]): Generator<Lo
 
 /** The existing ones of these points. Errors: `notFound` for a missing one, unless only the leader may have it (Bucket-B2). */
 export function mustBeThere(transaction: Transaction, ids: readonly PointId[]): Location[] {
-  return ids.flatMap((id) => {
-    const location = transaction.find(id);
-    if (location === undefined && !transaction.mayLack(id)) throw new TroupeError('notFound', `No point with id ${id} found`);
-    return location ?? [];
-  });
+  return ids.flatMap((id) => transaction.findNeeded(id) ?? []);
 }
 
 /** A new row with the id and vectors of a point. items: item counts that replace those of the old row. */

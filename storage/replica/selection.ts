@@ -4,7 +4,6 @@
  * nor whether the filter asks for what the operation changes (Slice-S2).
  */
 
-import { TroupeError } from '../../protocols/errors.js';
 import type { PointsSelector } from '../../protocols/model/update.js';
 import { emptyBits, forEachBit, hasBit, setBit } from '../../query/filter/bits.js';
 import { PortionedFilter } from '../../query/filter/evaluate.js';
@@ -68,11 +67,8 @@ export class PointSelection {
     const bySegment = new Map(this.chosen.map(({ rows, segment }) => [segment, rows]));
     for (; this.next < end; this.next++) {
       const id = ids[this.next] as (typeof ids)[number];
-      const location = this.transaction.find(id);
-      if (location === undefined) {
-        if (!this.mayLack && !this.transaction.mayLack(id)) throw new TroupeError('notFound', `No point with id ${id} found`);
-        continue;
-      }
+      const location = this.mayLack ? this.transaction.find(id) : this.transaction.findNeeded(id);
+      if (location === undefined) continue;
       const rows = bySegment.get(location.segment);
       if (rows !== undefined) setBit(rows, location.row);
     }

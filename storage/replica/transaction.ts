@@ -6,6 +6,7 @@
  * fails, `undo` restores the memory.
  */
 
+import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { parseJson } from '../../protocols/json.js';
 import { type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
@@ -151,14 +152,16 @@ export class Transaction {
     return undefined;
   }
 
+  /** The newest row of a point that must exist. Errors: `notFound` if it does not, unless only the leader may have it (Bucket-B2). */
+  findNeeded(id: PointId): Location | undefined {
+    const location = this.find(id);
+    if (location === undefined && !isStale(this.stale, bucketOfId(id))) throw new TroupeError('notFound', `No point with id ${id} found`);
+    return location;
+  }
+
   /** Whether a point may be older than an operation assumes (Bucket-B1). */
   isStale({ row, segment }: Location): boolean {
     return this.stale !== null && isStale(this.stale, bucketOfRow(segment, row));
-  }
-
-  /** Whether the leader may have a point that is missing here (Bucket-B2). */
-  mayLack(id: PointId): boolean {
-    return this.stale !== null && isStale(this.stale, bucketOfId(id));
   }
 
   /** Whether a point passes a filter. */
