@@ -5,7 +5,7 @@
 
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import { decodeChecked, encodeChecked } from '../context/checked-file.js';
+import { decodeChecked, encodeChecked } from '../../storage/disk/checked-file.js';
 import type { Belonging } from '../context/desired.js';
 
 export interface StoredCollection {

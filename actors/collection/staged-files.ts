@@ -7,7 +7,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
-import { syncFolder } from '../context/checked-file.js';
+import { syncFolder } from '../../storage/disk/checked-file.js';
 
 /** Access to staged files. Paths are relative to their folder and stay inside it. Errors: `storage`. */
 export interface StagedFiles {

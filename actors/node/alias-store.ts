@@ -4,7 +4,7 @@ import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import { decodeChecked, encodeChecked, replaceFile, syncFolder } from '../context/checked-file.js';
+import { decodeChecked, encodeChecked, replaceFile, syncFolder } from '../../storage/disk/checked-file.js';
 
 const ALIAS_FILE = 'aliases.json';
 const DAMAGED_FILE = 'aliases.damaged.json';

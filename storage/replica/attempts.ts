@@ -26,8 +26,9 @@ export class Attempts {
   }
 
   /**
-   * Notes a try to apply what is logged. place: the first operation, and where in it its next slice begins. The note is not synchronised: it survives the end of the process, and a
-   * power cut is no fault of an operation. Errors: `storage`, with the reason `damaged`, if such tries ended the process too often.
+   * Notes a try to apply what is logged. place: the first operation, and where in it its next slice begins. The note is not synchronised: it
+   * survives the end of the process, and a power cut is no fault of an operation. Errors: `storage`, with the reason `damaged`, if such tries
+   * ended the process too often.
    */
   begin(place: string): void {
     const known = this.read();

@@ -52,10 +52,7 @@ export interface LoadedReplica {
   readonly repair: (transaction: Transaction) => void;
 }
 
-/**
- * Reads a replica's segments and state. Errors: `storage`,
- * naming the file or record; what `on.pause` rejects with.
- */
+/** Reads a replica's segments and state. Errors: `storage`, naming the file or record; what `on.pause` rejects with. */
 export async function loadReplica(
   environment: Environment,
   rowFiles: AppendFolder,

@@ -6,12 +6,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { FieldSchema } from '../../protocols/model/collection.js';
-import { checksum64, initChecksum } from '../disk/checksum.js';
+import { decodeChecked, encodeChecked } from '../disk/checked-file.js';
+import { initChecksum } from '../disk/checksum.js';
 import { isMarkedMade } from '../disk/format-marker.js';
 import { newestTransaction } from '../disk/lmdb-meta.js';
 import type { ReplicaStats } from '../threads/messages.js';
 
 const FILE = 'asleep.json';
+const KEY = 'asleep';
 const FORMAT = 1;
 
 interface SleepRecord {
@@ -34,8 +36,7 @@ export function writeSleepRecord(folder: string, { fieldPoints, fields, ...stats
       fields: [...fields],
       fieldPoints: [...fieldPoints],
     };
-    const body = Buffer.from(JSON.stringify(record));
-    writeFileSync(path.join(folder, FILE), `${checksumOf(body)}\n${body.toString('utf8')}\n`);
+    writeFileSync(path.join(folder, FILE), encodeChecked(KEY, record));
   } catch {
     // See above.
   }
@@ -46,11 +47,8 @@ export async function readSleepRecord(folder: string, key: string): Promise<Repl
   await initChecksum();
   try {
     if (!isMarkedMade(folder)) return null;
-    const bytes = readFileSync(path.join(folder, FILE));
-    const head = bytes.indexOf('\n');
-    const body = bytes.subarray(head + 1, bytes.length - 1);
-    if (bytes.toString('latin1', 0, head) !== checksumOf(body)) return null;
-    const record = JSON.parse(body.toString('utf8')) as SleepRecord;
+    const file = path.join(folder, FILE);
+    const record = decodeChecked(readFileSync(file), KEY, file, 'what a replica tells of itself') as SleepRecord;
     if (record.format !== FORMAT || record.stats.key !== key) return null;
     if (record.transaction !== String(newestTransaction(dataFile(folder)))) return null;
     return {
@@ -65,8 +63,4 @@ export async function readSleepRecord(folder: string, key: string): Promise<Repl
 
 function dataFile(folder: string): string {
   return path.join(folder, 'lmdb', 'data.mdb');
-}
-
-function checksumOf(bytes: Uint8Array): string {
-  return checksum64(bytes).toString(16).padStart(16, '0');
 }

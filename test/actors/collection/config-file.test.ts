@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { decodeConfigFile, encodeConfigFile } from '../../../actors/collection/config-file.js';
-import { encodeChecked } from '../../../actors/context/checked-file.js';
+import { encodeChecked } from '../../../storage/disk/checked-file.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
 import { sampleConfig } from '../samples.js';
 

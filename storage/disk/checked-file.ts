@@ -1,13 +1,13 @@
 /**
  * Small JSON files that exist whole or not at all: `{"format":1,"checksum":"…","<key>":<value>}` and a line feed. The checksum is the
- * 64-bit xxHash of the value's bytes, so any flipped or missing byte shows. Files are replaced by write, sync, rename, sync.
+ * 64-bit xxHash of the value's bytes, so any flipped or missing byte shows. Files that must last are replaced by write, sync, rename, sync.
  */
 
 import { open, rename } from 'node:fs/promises';
 import { TroupeError } from '../../protocols/errors.js';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
-import { checksum64 } from '../../storage/disk/checksum.js';
-import { checkOwned } from '../../storage/disk/owned-folder.js';
+import { checksum64 } from './checksum.js';
+import { checkOwned } from './owned-folder.js';
 
 const CHECKED_FORMAT = 1;
 const TAIL = '}\n';
