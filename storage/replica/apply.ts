@@ -17,11 +17,15 @@ import type { Location, Transaction } from './transaction.js';
 export interface Part {
   readonly locations: Iterable<Location>;
   readonly points: Iterable<number>;
-  /** A bound on the number of both. */
-  readonly countMax: number;
 }
 
-const NO_PART: Part = { locations: [], points: [], countMax: 0 };
+const NO_PART: Part = { locations: [], points: [] };
+
+/** The whole of an operation that touches few points. */
+export interface NarrowPart extends Part {
+  /** A bound on the number of its points. */
+  readonly countMax: number;
+}
 
 /** Most points that an operation touches in one transaction with others; one that may touch more is applied by itself (`slices.ts`). */
 const NARROW_POINTS_MAX = 4096;
@@ -40,13 +44,13 @@ function namedPoints(operation: UpdateOperation): number {
  * The whole of an operation that touches few points; null for one that may touch many. Errors: `notFound` if an id that must exist does
  * not; `storage`.
  */
-export function narrowPart(transaction: Transaction, operation: UpdateOperation): Part | null {
+export function narrowPart(transaction: Transaction, operation: UpdateOperation): NarrowPart | null {
   if (namedPoints(operation) > NARROW_BATCH_MAX) return null;
   if ('batch' in operation) {
     if (operation.kind === 'updateVectors') mustBeThere(transaction, operation.batch.ids);
     return { locations: [], points: operation.batch.ids.keys(), countMax: operation.batch.ids.length };
   }
-  if (!('selector' in operation)) return NO_PART;
+  if (!('selector' in operation)) return { ...NO_PART, countMax: 0 };
   const { kind, selector } = operation;
   if (selector.kind === 'ids') {
     const ids = [...new Set(selector.ids)];
@@ -56,12 +60,14 @@ export function narrowPart(transaction: Transaction, operation: UpdateOperation)
   const selection = new PointSelection(transaction, selector);
   if (selection.countMax > NARROW_POINTS_MAX) return null;
   selection.decide(NARROW_POINTS_MAX);
-  return isNarrow(selection) ? { locations: selection.from(null, 0), points: [], countMax: selection.count } : null;
+  return narrowSelection(selection);
 }
 
-/** Whether all selected points can be changed in one transaction with others. */
-export function isNarrow(selection: PointSelection): boolean {
-  return selection.count <= NARROW_POINTS_MAX && selection.vectorBytes <= NARROW_BYTES_MAX;
+/** All selected points, if they can be changed in one transaction with others; otherwise null. */
+export function narrowSelection(selection: PointSelection): NarrowPart | null {
+  const { count } = selection;
+  if (count > NARROW_POINTS_MAX || selection.vectorBytes > NARROW_BYTES_MAX) return null;
+  return { locations: selection.from(null, 0), points: [], countMax: count };
 }
 
 /** Applies an operation to a part of its points. version: its number. Errors: `storage`. */

@@ -284,13 +284,14 @@ export class Operations {
       const { logged, operation } = numbered;
       const work = wideWork(this.host.view(), logged.operation);
       const error = yield* this.find(work, numbered);
-      if (error === null && !(work.isNarrow && this.host.unfinished === null)) {
+      const whole = error === null && this.host.unfinished === null ? work.whole() : null;
+      if (error === null && whole === null) {
         yield* this.slice(work, numbered, unlogged);
         return { operation, error: null, isNothing: false };
       }
       const logs = this.backlog.length === 0;
       const outcome = this.transact((transaction) => {
-        if (error === null) applyPart(transaction, numbered, work.all());
+        if (whole !== null) applyPart(transaction, numbered, whole);
         return this.end(transaction, numbered, logs, error);
       });
       this.taken(unlogged);

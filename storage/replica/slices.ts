@@ -6,7 +6,7 @@
  */
 
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
-import { isNarrow, mustBeThere, type Part } from './apply.js';
+import { mustBeThere, narrowSelection, type Part } from './apply.js';
 import type { SegmentRows } from './segment-rows.js';
 import { PointSelection } from './selection.js';
 import type { Location, Transaction } from './transaction.js';
@@ -27,12 +27,10 @@ export type IsOver = () => boolean;
 export interface WideWork {
   /** Finds points until its time is over. Returns whether all are found. Errors: `notFound` for an id that must exist; `storage`. */
   find(isOver: IsOver): boolean;
-  /** Whether one transaction can take all of it. Known when all points are found. */
-  readonly isNarrow: boolean;
+  /** All points, when they are found and none is changed yet, if one transaction can take them; otherwise null. */
+  whole(): Part | null;
   /** Where the next slice begins; null: nothing is left. */
   readonly next: Cursor | null;
-  /** All points, if none is applied yet. */
-  all(): Part;
   /** The next points, until the slice is over. `next` moves as they are taken. */
   slice(transaction: Transaction, isOver: IsOver): Part;
 }
@@ -62,16 +60,12 @@ class SelectedWork implements WideWork {
     return true;
   }
 
-  get isNarrow(): boolean {
-    return isNarrow(this.selection);
-  }
-
-  all(): Part {
-    return { locations: this.selection.from(null, 0), points: [], countMax: this.selection.count };
+  whole(): Part | null {
+    return narrowSelection(this.selection);
   }
 
   slice(transaction: Transaction, isOver: IsOver): Part {
-    return { locations: this.locations(new Bounds(transaction, isOver)), points: [], countMax: SLICE_POINTS_MAX };
+    return { locations: this.locations(new Bounds(transaction, isOver)), points: [] };
   }
 
   private *locations(bounds: Bounds): Generator<Location> {
@@ -120,17 +114,12 @@ class BatchWork implements WideWork {
     return true;
   }
 
-  get isNarrow(): boolean {
-    return false;
-  }
-
-  all(): Part {
-    const { batch } = this.operation;
-    return { locations: [], points: batch.ids.keys(), countMax: batch.ids.length };
+  whole(): null {
+    return null;
   }
 
   slice(transaction: Transaction, isOver: IsOver): Part {
-    return { locations: [], points: this.points(new Bounds(transaction, isOver)), countMax: SLICE_POINTS_MAX };
+    return { locations: [], points: this.points(new Bounds(transaction, isOver)) };
   }
 
   private *points(bounds: Bounds): Generator<number> {
