@@ -72,7 +72,7 @@ const BETWEEN_SLICES: ReadonlySet<ToWriter['kind']> = new Set(['position', 'entr
 interface Running {
   readonly work: Generator<Pause, void>;
   /** Messages that wait for it. */
-  readonly unanswered: Set<number>;
+  readonly waiting: Set<number>;
 }
 
 export class ReplicaWriter {
@@ -146,7 +146,7 @@ export class ReplicaWriter {
         this.tryLater(store, tries);
         return;
       }
-      this.running = { work: this.tryAgain(store, tries), unanswered: new Set() };
+      this.running = { work: this.tryAgain(store, tries), waiting: new Set() };
       this.schedule();
     });
   }
@@ -204,11 +204,11 @@ export class ReplicaWriter {
   }
 
   /** The replica is to be closed: the operation that is applied in slices goes on when it is opened again, and what waits is not begun. */
-  private breakOff({ unanswered, work }: Running): void {
+  private breakOff({ waiting, work }: Running): void {
     this.running = null;
     work.return();
     const closing = `replica ${this.key} is being closed`;
-    for (const id of unanswered) this.fail(id, new TroupeError('unavailable', closing, { outcome: 'unknown', retryAfterMs: 1000 }));
+    for (const id of waiting) this.fail(id, new TroupeError('unavailable', closing, { outcome: 'unknown', retryAfterMs: 1000 }));
     const close = this.queue.findIndex(({ kind }) => kind === 'close');
     for (const message of this.queue.splice(0, close))
       if ('id' in message) this.fail(message.id, new TroupeError('unavailable', closing, { outcome: 'none', retryAfterMs: 1000 }));
@@ -234,21 +234,21 @@ export class ReplicaWriter {
       for (const { id } of group) this.fail(id, new TroupeError('unavailable', `replica ${this.key} is not open`));
       return;
     }
-    const unanswered = new Set(group.map(({ id }) => id));
+    const waiting = new Set(group.map(({ id }) => id));
     const work = writeGroup(store, group, () => this.port.now(), {
       answer: (id, value, usage) => {
-        unanswered.delete(id);
+        waiting.delete(id);
         this.port.post({ kind: 'answer', id, value, stats: null, usage });
       },
       fail: (id, error) => {
-        unanswered.delete(id);
+        waiting.delete(id);
         this.fail(id, error);
         this.reportFatal(error);
       },
       applied: () => this.port.post({ kind: 'stats', stats: this.statsOf(store) }),
       unanswered: (usage) => this.unanswered.push(usage),
     });
-    this.running = { work, unanswered };
+    this.running = { work, waiting };
     await this.goOn(this.running);
   }
 
