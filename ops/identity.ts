@@ -5,7 +5,10 @@ import { crypto } from '../protocols/late-modules.js';
 
 const PEER_ID_BOUND = 2 ** 47;
 
-/** Drawn by chance when somebody asks, since few do and a start would wait for it. startedMs: when the process began, in milliseconds since the epoch. */
+/**
+ * Drawn by chance when somebody asks, since few do and a start would wait for it. startedMs: when the process began, in milliseconds since
+ * the epoch.
+ */
 export function nodeIdentity(version: string, startedMs: number): Identity {
   let id: string | undefined;
   let peerId: number | undefined;

@@ -1,9 +1,9 @@
 /**
  * One owner of a storage folder, among processes, containers and machines that share it.
  *
- * The lock file `.lock` names the owner and is touched by it every second (`storage/disk/owned-folder.ts`); where the runtime has it, a lock of the kernel
- * comes first. Who finds a lock file takes the folder at once when its owner has provably ended. When that cannot be known, it watches the file, and
- * takes the folder when nothing has touched it for three seconds.
+ * The lock file `.lock` names the owner and is touched by it every second (`storage/disk/owned-folder.ts`); where the runtime has it, a lock
+ * of the kernel comes first. Who finds a lock file takes the folder at once when its owner has provably ended. When that cannot be known, it
+ * watches the file, and takes the folder when nothing has touched it for three seconds.
  */
 
 import { randomUUID } from 'node:crypto';

@@ -44,7 +44,10 @@ export function startThread(entry: URL, name: string, data: unknown, heapMegabyt
   });
 }
 
-/** Begins a thread that a pool of this process will want. It loads its program and waits for its data. Nobody has to take it: it ends with the process. */
+/**
+ * Begins a thread that a pool of this process will want. It loads its program and waits for its data. Nobody has to take it: it ends with the
+ * process.
+ */
 export function beginThread(entry: URL, name: string, heapMegabytes: number): void {
   const worker = startThread(entry, name, null, heapMegabytes);
   worker.unref();

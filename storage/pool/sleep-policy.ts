@@ -34,7 +34,10 @@ export function isSmallAndQuiet(stats: ReplicaStats): boolean {
   return rows <= ROWS_MAX && bytes <= VECTOR_BYTES_MAX;
 }
 
-/** Places of those that fall asleep now, longest unused first. lastUses: the tick of each one's last use; one that is used in this tick stays awake. */
+/**
+ * Places of those that fall asleep now, longest unused first. lastUses: the tick of each one's last use; one that is used in this tick stays
+ * awake.
+ */
 export function chooseSleepers(lastUses: readonly number[], tick: number, { awakeKept, awakeMax, idleTicks }: SleepLimits): number[] {
   const byUse = lastUses.map((_, at) => at).sort((one, other) => (lastUses[one] as number) - (lastUses[other] as number));
   const chosen: number[] = [];

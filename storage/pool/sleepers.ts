@@ -67,7 +67,10 @@ export class Sleepers<Replica extends Sleeper> {
     return this.nextPlace++;
   }
 
-  /** Whether a replica that nobody has needed yet is to be opened: the first ones are (Sleep-S3). Each that is told so here is expected to be opened. */
+  /**
+   * Whether a replica that nobody has needed yet is to be opened: the first ones are (Sleep-S3). Each that is told so here is expected to be
+   * opened.
+   */
   opensNext(): boolean {
     if (this.awake.size + this.expected >= this.limits.awakeKept) return false;
     this.expected++;

@@ -79,7 +79,10 @@ test('an acknowledged change that meets a lack of file descriptors is carried ou
   assert.equal(three?.payload?.color, 'blue');
 });
 
-/** Two nodes with a copy each of points in sealed segments. The second one has just started, so it leads nothing and has opened no segment's files. */
+/**
+ * Two nodes with a copy each of points in sealed segments. The second one has just started, so it leads nothing and has opened no segment's
+ * files.
+ */
 async function pairFor(t: TestContext): Promise<{ cluster: LocalCluster; leader: LocalNode; follower: LocalNode }> {
   const environment = { SERVICE__CLUSTER__DIGEST_PERIOD_SEC: '1' };
   const cluster = await LocalCluster.start({ nodes: 2, folder: await temporaryFolder(t), environment });

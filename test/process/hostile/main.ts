@@ -1,4 +1,7 @@
-/** `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--heap 256] [--seed S]`: see `run.ts`. Exit code 1 when something must not be. */
+/**
+ * `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--heap 256] [--absurd-every 50] [--seed S]`: see `run.ts`. Exit code 1
+ * when something must not be.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
