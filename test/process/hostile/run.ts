@@ -68,19 +68,21 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
   void node.exited.then(({ code, signal }) => {
     exit = `the node has ended: code ${code}, signal ${signal}`;
   });
-  try {
+  const attack = async (): Promise<void> => {
     await makeLarge(client, random);
     const untilMs = performance.now() + milliseconds;
     let begun = 0;
     const ask = async (): Promise<void> => {
       while (begun < requests && performance.now() < untilMs && exit === null) {
-        if (begun % LIFE === 0) await remake(client, random);
-        begun++;
+        if (begun++ % LIFE === 0) await remake(client, random);
         await askOnce(client, sample(random, options.absurdEvery), report);
       }
     };
     await Promise.all(Array.from({ length: connections }, ask));
     if (exit === null) await lives(client, report, node.log());
+  };
+  try {
+    await attack().catch((error: unknown) => report.violation(`the run broke off: ${String(error)}`));
     return report.done(Math.round(peakMegabytes(node.pid) ?? 0), exit, node.log());
   } finally {
     client.close();
