@@ -12,6 +12,9 @@ import { SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
 
+/** With the thread that keeps the consensus log, which is watched with those of the engine. */
+export type OwnClusterOptions = ClusterOptions & { readonly store: ConsensusLog };
+
 /** One line for each option that needs distributed mode where that is off. */
 export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, settings: NodeSettings): string[] {
   if (settings.cluster.enabled) return [];
@@ -29,7 +32,7 @@ export async function openCluster(
   start: ClusterStart,
   version: string,
   log: ModuleLog,
-): Promise<ClusterOptions | null> {
+): Promise<OwnClusterOptions | null> {
   const { cluster, service, storage } = settings;
   if (!cluster.enabled) {
     const folder = consensusFolder(storage.storage_path);
@@ -43,7 +46,7 @@ export async function openCluster(
     });
   }
   const survivor = SURVIVORS.find((name) => name === cluster.survivor) ?? 'local';
-  const store = new ConsensusLog(storage.storage_path, verifyConsensus);
+  const store = new ConsensusLog(storage.storage_path, verifyConsensus, storage.performance.thread_silence_sec * 1000);
   let transport: ListeningTransport | null = null;
   try {
     const { identity } = await store.load();

@@ -100,15 +100,17 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests;
   const { end, node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);
+  if (cluster !== null) pool.watch(cluster.store);
   // From here on a signal ends in order what has been started.
   const open: Door[] = [];
   const closeAll = async (): Promise<void> => {
     services.disk.stop();
     await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
     await node.close();
-    await pool.close();
     await cluster?.transport.close();
+    // While the pool looks whether its thread is alive.
     await cluster?.store.close();
+    await pool.close();
     end();
   };
   endOnSignal(closeAll, log);

@@ -2,6 +2,8 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts } from '../../protocols/errors.js';
+// Answers the watch from the beginning.
+import '../threads/pulse.js';
 import { initChecksum } from '../disk/checksum.js';
 import type { Environment } from '../disk/lmdb.js';
 import { commitChanges, openConsensus, readConsensus } from './environment.js';

@@ -13,6 +13,9 @@ import { type ConsensusStore, type ConsensusWrite, NOTHING_STORED, type StoredCo
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { WORKER_ARGUMENTS } from '../pool/early-thread.js';
+import { SILENCE_MS, ThreadWatch, type WatchLimits, watchLimits } from '../pool/thread-watch.js';
+import { silenceEvent, type WatchedThread, type WorkerDepth, type WorkerEvent } from '../pool/worker-slots.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { threadEntry } from '../threads/entries.js';
 import { changesOf, type Held, packChanges } from './changes.js';
 import type { FromKeeper, ToKeeper } from './messages.js';
@@ -54,7 +57,7 @@ export function forgetConsensus(storagePath: string): void {
   }
 }
 
-export class ConsensusLog implements ConsensusStore {
+export class ConsensusLog implements ConsensusStore, WatchedThread {
   private keeper: Keeper | null = null;
   private held: Held = { range: NO_ENTRIES, snapshotIndex: 0, hardState: NOTHING_STORED.hardState };
   private waiting: Waiting[] = [];
@@ -65,15 +68,32 @@ export class ConsensusLog implements ConsensusStore {
 
   /** Loads and closings come one after the other: two threads that open one log at once would be one too many. */
   private turn: Promise<unknown> = Promise.resolve();
+  /** Threads that were lost since the start, and why the last one was. */
+  private readonly losses: Losses = { count: 0, last: null };
+  private readonly limits: WatchLimits;
 
   /**
    * storagePath: the node's; the log lies in its folder `consensus`, which is made where there is none.
    * verify: tells what is damaged in that folder, null for nothing (ConsLog-C3); `verifyConsensus` asks a process of its own.
+   * silenceMs: how long the thread may give no sign of life while something waits for it. entry: of a thread other than the built one (tests).
    */
   constructor(
     private readonly storagePath: string,
     private readonly verify: (folder: string) => Promise<string | null>,
-  ) {}
+    silenceMs = SILENCE_MS,
+    private readonly entry = threadEntry('keeper'),
+  ) {
+    this.limits = watchLimits(silenceMs);
+  }
+
+  /** A thread that does not answer is ended: what waits for it fails, and `load` begins another one. */
+  look(tell: (event: WorkerEvent) => void): void {
+    this.keeper?.look(tell);
+  }
+
+  depth(nowMs: number): WorkerDepth | null {
+    return this.keeper?.depth(nowMs, this.losses) ?? null;
+  }
 
   /** Reads again what a log holds that works; opens it anew when it does not. */
   load(): Promise<StoredConsensus> {
@@ -94,7 +114,7 @@ export class ConsensusLog implements ConsensusStore {
     await initChecksum();
     const damaged = await this.verify(folder);
     if (damaged !== null) throw withRecovery(damaged, folder);
-    this.keeper = new Keeper(folder);
+    this.keeper = new Keeper(this.entry, folder, this.limits, this.losses);
     return this.read(this.keeper);
   }
 
@@ -194,28 +214,55 @@ export class ConsensusLog implements ConsensusStore {
   }
 }
 
+/** Written by the thread that is lost, read for telemetry. */
+interface Losses {
+  count: number;
+  last: string | null;
+}
+
+interface Asked {
+  readonly kind: ToKeeper['kind'];
+  readonly bytes: number;
+  readonly settle: Settle<FromKeeper>;
+}
+
+const THREAD_NAME = 'consensus-log';
+
 /** The thread, and who waits for its answers: they come in the order of the questions. */
 class Keeper {
   private readonly worker: Worker;
-  private readonly asked: Settle<FromKeeper>[] = [];
+  private readonly watch: ThreadWatch;
+  private readonly asked: Asked[] = [];
   private readonly gone: Promise<void>;
+  private readonly startedMs = steadyNowMs();
+  private processed = 0;
+  private isEnding = false;
   private lost: TroupeError | null = null;
 
-  constructor(folder: string) {
-    this.worker = new Worker(threadEntry('keeper'), {
-      name: 'consensus-log',
-      workerData: { folder },
+  constructor(
+    entry: URL,
+    folder: string,
+    limits: WatchLimits,
+    private readonly losses: Losses,
+  ) {
+    this.watch = new ThreadWatch(limits);
+    this.worker = new Worker(entry, {
+      name: THREAD_NAME,
+      workerData: { folder, pulse: this.watch.data },
+      transferList: [this.watch.data.port],
       resourceLimits: SMALL_YOUNG_GENERATION,
       ...(WORKER_ARGUMENTS === undefined ? {} : { execArgv: WORKER_ARGUMENTS }),
     });
     this.worker.on('message', (reply: FromKeeper) => {
-      const settle = this.asked.shift();
+      const settle = this.asked.shift()?.settle;
+      this.processed++;
       if (reply.kind === 'failed') settle?.reject(errorFromFacts(reply.error));
       else settle?.resolve(reply);
     });
     this.worker.on('error', (error) => this.lose(error.message));
     this.gone = new Promise((resolve) => {
       this.worker.on('exit', (code) => {
+        this.watch.close();
         this.lose(`it ended with ${code}`);
         resolve();
       });
@@ -225,20 +272,51 @@ class Keeper {
   ask(message: ToKeeper, transfer: ArrayBuffer[] = []): Promise<FromKeeper> {
     if (this.lost !== null) return Promise.reject(this.lost);
     return new Promise((resolve, reject) => {
-      this.asked.push({ resolve, reject });
+      const bytes = transfer.reduce((sum, { byteLength }) => sum + byteLength, 0);
+      this.asked.push({ kind: message.kind, bytes, settle: { resolve, reject } });
       this.worker.postMessage(message, transfer);
     });
   }
 
+  look(tell: (event: WorkerEvent) => void): void {
+    if (this.lost !== null) return;
+    const [first] = this.asked;
+    const finding = this.watch.look(first === undefined ? null : `${first.kind} of the consensus log`);
+    if (finding === 'terminate') void this.worker.terminate();
+    else if (finding !== 'fine') tell(silenceEvent(THREAD_NAME, 'keeper', finding, this.watch));
+  }
+
+  depth(nowMs: number, losses: Losses): WorkerDepth {
+    const stuck = this.lost === null ? this.watch.silence : null;
+    return {
+      name: THREAD_NAME,
+      kind: 'keeper',
+      begun: true,
+      up: this.lost === null && stuck === null,
+      stuck,
+      depth: this.asked.length,
+      queuedBytes: this.asked.reduce((sum, { bytes }) => sum + bytes, 0),
+      processed: this.processed,
+      restarts: losses.count,
+      uptimeMs: nowMs - this.startedMs,
+      lastError: losses.last,
+    };
+  }
+
   /** Resolves when the thread is gone. */
   async end(): Promise<void> {
+    this.isEnding = true;
     await this.ask({ kind: 'close' }).catch(() => this.worker.terminate());
     await this.gone;
   }
 
   private lose(reason: string): void {
+    if (this.lost === null && !this.isEnding) {
+      this.losses.count++;
+      this.losses.last = reason;
+    }
     this.lost ??= new TroupeError('storage', `the thread that keeps the consensus log is gone: ${reason}`);
-    for (const settle of this.asked.splice(0)) settle.reject(this.lost);
+    for (const { settle } of this.asked.splice(0)) settle.reject(this.lost);
   }
 }
 

@@ -47,7 +47,7 @@ import { NO_REPLICA_LIMIT, type ReplicaLimit } from './replica-limit.js';
 import { ShardLogCalls } from './shard-log-calls.js';
 import type { SleepLimits } from './sleep-policy.js';
 import { LOOK_EVERY_MS, readerWatchLimits, SILENCE_MS, watchLimits } from './thread-watch.js';
-import type { WorkerDepth, WorkerEvent } from './worker-slots.js';
+import type { WatchedThread, WorkerDepth, WorkerEvent } from './worker-slots.js';
 import { WriterPool } from './writer-pool.js';
 
 export { updateAnswer } from '../answers/update-answer.js';
@@ -133,6 +133,7 @@ export class EnginePool implements ShardLogPort {
   private readonly failedListeners = new Set<(key: ReplicaKey, error: TroupeError) => void>();
   private readonly workerListeners = new Set<(event: WorkerEvent) => void>();
   private readonly closing = new AbortController();
+  private readonly otherThreads: WatchedThread[] = [];
 
   private constructor(options: PoolOptions) {
     const cpus = os.availableParallelism();
@@ -146,9 +147,7 @@ export class EnginePool implements ShardLogPort {
     const readersWatch = readerWatchLimits(silenceMs);
     const ledger = options.ledger ?? unlimitedLedger();
     const watchDeadline = (deadlineMs: number): void => this.deadlines.watch(deadlineMs);
-    const tellWorker = (event: WorkerEvent): void => {
-      for (const listener of this.workerListeners) listener(event);
-    };
+    const tellWorker = (event: WorkerEvent): void => this.tellWorker(event);
     this.readerPool = new ReaderPool(
       {
         count: this.readers,
@@ -391,6 +390,11 @@ export class EnginePool implements ShardLogPort {
     return () => this.workerListeners.delete(listener);
   }
 
+  /** Has a thread watched that is not the pool's own, and tells of it as of its own ones. */
+  watch(thread: WatchedThread): void {
+    this.otherThreads.push(thread);
+  }
+
   depths(): PoolDepths {
     const now = steadyNowMs();
     const { count, max } = this.readerPool.waitingReads();
@@ -402,6 +406,7 @@ export class EnginePool implements ShardLogPort {
         ...this.writerPool.depths(now),
         ...this.buildRuns.depths(now),
         ...(this.gatherPool?.depths(now) ?? []),
+        ...this.otherThreads.flatMap((thread) => thread.depth(now) ?? []),
       ],
       replicas: { open: this.writerPool.openCount, ...this.replicaLimit },
     };
@@ -423,6 +428,11 @@ export class EnginePool implements ShardLogPort {
     this.writerPool.look();
     this.buildRuns.look();
     this.gatherPool?.look();
+    for (const thread of this.otherThreads) thread.look((event) => this.tellWorker(event));
+  }
+
+  private tellWorker(event: WorkerEvent): void {
+    for (const listener of this.workerListeners) listener(event);
   }
 
   private async until(started: Promise<unknown>): Promise<void> {

@@ -15,7 +15,7 @@ import { LOOK_EVERY_MS, type Silence, ThreadWatch, type WatchLimits } from './th
 /** One worker for telemetry. */
 export interface WorkerDepth {
   readonly name: string;
-  readonly kind: 'reader' | 'writer' | 'builder' | 'gather';
+  readonly kind: 'reader' | 'writer' | 'builder' | 'gather' | 'keeper';
   /** False for a thread that nothing has needed yet. */
   readonly begun: boolean;
   /** It runs, and answers as far as is known. */
@@ -33,10 +33,18 @@ export interface WorkerDepth {
 
 export interface WorkerEvent {
   readonly name: string;
-  readonly kind: 'reader' | 'writer' | 'builder' | 'gather';
+  readonly kind: 'reader' | 'writer' | 'builder' | 'gather' | 'keeper';
   /** silent: it has not answered for a while. stuck: it cannot be ended either; the process should end. */
   readonly event: 'started' | 'lost' | 'silent' | 'stuck';
   readonly error: string | null;
+}
+
+/** A thread that is not the pool's own, and is watched and told of with the pool's. */
+export interface WatchedThread {
+  /** Looks whether it is alive, if something waits for it; ends it where it is not. */
+  look(tell: (event: WorkerEvent) => void): void;
+  /** Null: there is no thread now. nowMs: `steadyNowMs()`. */
+  depth(nowMs: number): WorkerDepth | null;
 }
 
 /** What the threads are. */
