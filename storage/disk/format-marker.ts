@@ -11,12 +11,15 @@ export function isMarkedMade(folder: string): boolean {
   return existsSync(path.join(folder, MADE_FILE));
 }
 
-/** Refuses a folder of another format than `format`, which this release reads. Errors: `storage`. */
-export function checkFormat(folder: string, format: number): void {
-  if (!isMarkedMade(folder)) return;
+/** The format of a folder; null before it is made. Errors: `storage` for another one than those that this release reads. */
+export function checkFormat(folder: string, ...formats: readonly number[]): number | null {
+  if (!isMarkedMade(folder)) return null;
   const file = path.join(folder, MADE_FILE);
   const found = readFormat(file);
-  if (found !== format) throw new TroupeError('storage', `${file}: unknown format ${String(found)}; this release reads format ${format}`);
+  const known = formats.find((format) => format === found);
+  if (known !== undefined) return known;
+  const read = `format${formats.length > 1 ? 's' : ''} ${formats.join(' and ')}`;
+  throw new TroupeError('storage', `${file}: unknown format ${String(found)}; this release reads ${read}`);
 }
 
 function readFormat(file: string): unknown {
@@ -37,12 +40,12 @@ function textOf(file: string): string {
 }
 
 /**
- * Without this, an LMDB file that was lost or cut to nothing would be taken for one that was never made. The file comes
+ * Marks a folder as made, or one of an older format as being of this one from now on. Without the mark, an LMDB file that was lost or cut to nothing would be taken for one that was never made. The file comes
  * into being by a rename, as an empty one would be taken for damaged.
  */
 export function markMade(folder: string, format: number): void {
-  if (isMarkedMade(folder)) return;
   const file = path.join(folder, MADE_FILE);
+  if (isMarkedMade(folder) && readFormat(file) === format) return;
   const fd = openSync(`${file}.tmp`, 'w');
   try {
     writeSync(fd, `${JSON.stringify({ format })}\n`);

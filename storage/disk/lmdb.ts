@@ -55,6 +55,8 @@ export interface Reading<Name extends string = DatabaseName> {
   getUint32(database: Name, key: Uint8Array): number | undefined;
   /** Entries with `from <= key < to` in key order, copied. Go through all of them or leave by `break`: a walk left open holds its snapshot. */
   range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<LmdbEntry>;
+  /** The last entry up to `key`, inclusive, and not before `from`, copied. */
+  floor(database: Name, from: Uint8Array, key: Uint8Array): LmdbEntry | undefined;
 }
 
 type Table = Database<Uint8Array, Uint8Array>;
@@ -206,6 +208,10 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     return this.tables[database].getRange({ start: from, end: to });
   }
 
+  floor(database: Name, from: Uint8Array, key: Uint8Array): LmdbEntry | undefined {
+    return floorOf(this.tables[database].getRange({ start: key, reverse: true, limit: 1 }), from);
+  }
+
   /** Entries with `from <= key < to`. */
   count(database: Name, from: Uint8Array, to: Uint8Array): number {
     return this.tables[database].getCount({ start: from, end: to });
@@ -275,6 +281,14 @@ export class SnapshotReader<Name extends string = DatabaseName> implements Readi
   *range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<LmdbEntry> {
     try {
       yield* this.tables[database].getRange({ start: from, end: to, transaction: this.snapshot() });
+    } catch (error) {
+      throw this.unreadable(error);
+    }
+  }
+
+  floor(database: Name, from: Uint8Array, key: Uint8Array): LmdbEntry | undefined {
+    try {
+      return floorOf(this.tables[database].getRange({ start: key, reverse: true, limit: 1, transaction: this.snapshot() }), from);
     } catch (error) {
       throw this.unreadable(error);
     }
@@ -377,6 +391,12 @@ function openTables<Name extends string>(root: RootDatabase<Uint8Array, Uint8Arr
     tables[name] = table;
   }
   return tables as Tables<Name>;
+}
+
+/** The entry of a walk backwards that ends with its first entry; undefined for one before `from`. */
+function floorOf(walk: Iterable<LmdbEntry>, from: Uint8Array): LmdbEntry | undefined {
+  const [entry] = [...walk];
+  return entry !== undefined && Buffer.compare(entry.key, from) >= 0 ? entry : undefined;
 }
 
 /** What lmdb hands out is one large buffer whose `length` says how much of it counts. */

@@ -52,11 +52,15 @@ export interface LoadedReplica {
   readonly repair: (transaction: Transaction) => void;
 }
 
-/** Reads a replica's segments and state. Errors: `storage`, naming the file or record; what `on.pause` rejects with. */
+/**
+ * Reads a replica's segments and state. hasIndexes: the indexes of appendable segments have the form that this release reads; else they are made
+ * anew. Errors: `storage`, naming the file or record; what `on.pause` rejects with.
+ */
 export async function loadReplica(
   environment: Environment,
   rowFiles: AppendFolder,
   spec: ReplicaSpec,
+  hasIndexes: boolean,
   on: LoadEvents,
 ): Promise<LoadedReplica> {
   const record = environment.get('meta', STATE_KEY);
@@ -70,7 +74,13 @@ export async function loadReplica(
   try {
     for (const described of manifest.segments) {
       if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, on));
-      else segments.push(loadAppendable(environment, rowFiles, spec, described, state, manifest.fields, repairs, on.warn));
+      else {
+        const segment = loadAppendable(environment, rowFiles, spec, described, state, repairs, on.warn);
+        segments.push(segment);
+        // The newest rows of all fields are in the same records.
+        const areWell = manifest.fields.map((field) => hasIndexes && isIndexWell(environment, segment, field, on.warn));
+        if (!areWell.every(Boolean)) repairs.push((transaction) => transaction.remakeIndexes(segment));
+      }
       await on.pause();
     }
   } catch (error) {
@@ -124,7 +134,6 @@ function loadAppendable(
   spec: ReplicaSpec,
   described: ManifestSegment,
   state: StateRecord,
-  fields: readonly ManifestField[],
   repairs: ((transaction: Transaction) => void)[],
   warn: (message: string) => void,
 ): SegmentRows {
@@ -148,7 +157,6 @@ function loadAppendable(
     warn(`ids of segment ${segment.id} are damaged and made anew from its rows`);
     repairs.push((transaction) => remakeIds(transaction, segment));
   }
-  for (const field of fields) loadFieldIndex(environment, segment, field, repairs, warn);
   return segment;
 }
 
@@ -191,24 +199,17 @@ function remakeIds(transaction: Transaction, segment: SegmentRows): void {
   if (!idsAgree(environment, segment)) throw damagedRecord(`ids/${segment.id}`);
 }
 
-function loadFieldIndex(
-  environment: Environment,
-  segment: SegmentRows,
-  field: ManifestField,
-  repairs: ((transaction: Transaction) => void)[],
-  warn: (message: string) => void,
-): void {
+/** Reads the index of a field in an appendable segment, and notes which rows have a value in it. Returns whether it is undamaged. */
+function isIndexWell(environment: Environment, segment: SegmentRows, field: ManifestField, warn: (message: string) => void): boolean {
   segment.trackField(field.name);
   try {
     verifyFieldIndex(environment, segment.id, field.number);
     visitIndexedRows(environment, segment.id, field.number, (row) => segment.setIndexed(field.name, row, true));
+    return true;
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
     warn(`index of \`${field.name}\` in segment ${segment.id} is made anew: ${error.detail}`);
-    repairs.push((transaction) => {
-      transaction.clearFieldRecords(segment, field);
-      transaction.indexRows(segment, field);
-    });
+    return false;
   }
 }
 

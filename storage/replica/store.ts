@@ -14,7 +14,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
-import { checkFormat, isMarkedMade, markMade } from '../disk/format-marker.js';
+import { checkFormat, markMade } from '../disk/format-marker.js';
 import { afterPrefix, DATABASES, Environment } from '../disk/lmdb.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
@@ -56,7 +56,9 @@ export interface ReplicaHooks {
 }
 
 /** Format of a replica's files. */
-const FORMAT = 4;
+const FORMAT = 5;
+/** Its indexes of appendable segments have other records; they are made anew. */
+const OLDER_FORMAT = 4;
 
 /** Least bytes of applied operations that a replica in a cluster keeps: another replica that missed them can still get them. */
 const RETAINED_BYTES = 64 * 2 ** 20;
@@ -129,10 +131,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
    */
   static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
     await initChecksum();
-    checkFormat(spec.folder, FORMAT);
+    const format = checkFormat(spec.folder, OLDER_FORMAT, FORMAT);
     if (damaged !== null) throw new TroupeError('storage', damaged, { reason: 'damaged' });
     const lmdb = path.join(spec.folder, 'lmdb');
-    const isMade = isMarkedMade(spec.folder);
+    const isMade = format !== null;
     if (!isMade) sweep(spec.folder);
     // Besides the readers: its writer, and builders.
     const environment = Environment.open(lmdb, writeFirstRecords, DATABASES, spec.readers + os.availableParallelism() + 1);
@@ -142,12 +144,14 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       if (environment.isNew) syncFolderNow(lmdb);
       const warn = (message: string): void => hooks.warn(message);
       const rowFiles = new AppendFolder(path.join(spec.folder, 'rows'));
-      const loaded = await loadReplica(environment, rowFiles, spec, { warn, pause: () => hooks.pause() });
+      const loaded = await loadReplica(environment, rowFiles, spec, format !== OLDER_FORMAT, { warn, pause: () => hooks.pause() });
       const wal = new WriteAheadLog(environment, new AppendFolder(path.join(spec.folder, 'wal')), loaded.shape.appliedOperation, warn);
       const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
+      // Before the first record that an older release does not know.
+      if (isMade) markMade(spec.folder, FORMAT);
       await store.begin(loaded.repair);
-      markMade(spec.folder, FORMAT);
+      if (!isMade) markMade(spec.folder, FORMAT);
       return store;
     } catch (error) {
       await environment.close();

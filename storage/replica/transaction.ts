@@ -33,13 +33,15 @@ import {
   rowKeyInRoom,
   STATE_KEY,
   type StateRecord,
+  segmentPrefix,
   uncheck,
   VALUE_HEAD_BYTES,
   writeIdKey,
 } from '../wal/records.js';
 import { storeValue, valueRoom } from '../wal/stored-value.js';
-import { appendableFieldIndex, fieldPrefix, IndexWriter } from './appendable-index.js';
+import { appendableFieldIndex, IndexWriter } from './appendable-index.js';
 import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
+import { fieldPrefix } from './index-leaves.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import type { RowItems, SegmentRows } from './segment-rows.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
@@ -280,7 +282,7 @@ export class Transaction {
 
   /** Writes collected index records, so that filters find what was added. */
   flushIndex(): void {
-    this.index.flush(this.environment);
+    this.index.flush(this.environment, (fieldNumber) => this.manifest.fields.some(({ number }) => number === fieldNumber));
   }
 
   // ---------------------------------------------------------------- slices
@@ -375,8 +377,15 @@ export class Transaction {
     this.reshape(this.segments, { fields: this.manifest.fields.filter((known) => known !== field) });
   }
 
+  /** Makes the indexes of all fields in an appendable segment anew from its rows. */
+  remakeIndexes(segment: SegmentRows): void {
+    this.flushIndex();
+    this.clearIndex(segmentPrefix(segment.id));
+    for (const field of this.manifest.fields) this.indexRows(segment, field);
+  }
+
   /** Adds the live rows of an appendable segment to a field's index. */
-  indexRows(segment: SegmentRows, field: ManifestField): void {
+  private indexRows(segment: SegmentRows, field: ManifestField): void {
     segment.trackField(field.name);
     this.onUndo(() => segment.indexed.delete(field.name));
     for (let row = 0; row < segment.rows; row++) {
@@ -387,10 +396,7 @@ export class Transaction {
     this.flushIndex();
   }
 
-  /** Removes a field's index records of an appendable segment. */
-  clearFieldRecords(segment: SegmentRows, field: ManifestField): void {
-    this.flushIndex();
-    const prefix = fieldPrefix(segment.id, field.number);
+  private clearIndex(prefix: Uint8Array): void {
     while (this.environment.removeRange('index', prefix, afterPrefix(prefix), REMOVE_AT_ONCE) === REMOVE_AT_ONCE);
   }
 
@@ -403,7 +409,10 @@ export class Transaction {
       segment.handle = handle;
       if (tracked !== undefined) segment.indexed.set(field.name, tracked);
     });
-    if (segment.isAppendable) this.clearFieldRecords(segment, field);
+    if (!segment.isAppendable) return;
+    // The newest rows of the field stay in records that they share with other fields, and are left out when these are filed.
+    this.flushIndex();
+    this.clearIndex(fieldPrefix(segment.id, field.number));
   }
 
   // ---------------------------------------------------------------- end

@@ -14,6 +14,7 @@
  * | `rows`    | segment u32 BE, first row u32 BE                         | stored chunk of rows (`segment-rows.ts`): ids, versions, vectors (appendable), in file `rows/<segment>` |
  * | `payload` | segment u32 BE, row u32 BE                               | checked JSON text (appendable; an empty payload has no record) |
  * | `index`   | segment u32 BE, field number u16 BE, term, block u32 BE  | checked row numbers within the block, u16 LE, ascending (appendable) |
+ * | `index`   | segment u32 BE, 0 u16, number u32 BE                     | what the newest rows are filed under, for all fields (`recent-filings.ts`) |
  * | `deleted` | segment u32 BE, block u32 BE                             | checked 512 bytes: bits of 4096 rows |
  *
  * `sealed`: u64 LE xxHash64 of what follows, then that. `checked`: u32 LE xxHash32 of what follows, then that.

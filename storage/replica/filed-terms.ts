@@ -1,0 +1,122 @@
+/**
+ * Rows of an appendable segment under terms of a payload index, as bytes: for each term its bytes u16 LE, its number of rows u32 LE, the term,
+ * and each row u32 LE, ascending. An entry is one term with its rows; it is told by where it begins. An upload comes through here with some
+ * entries for each point, so these functions make no objects.
+ */
+
+/** Rows under a term. `rows` are u32 LE, at any offset of their buffer. */
+export interface FiledTerm {
+  readonly term: Uint8Array;
+  readonly rows: Uint8Array;
+}
+
+const HEAD_BYTES = 6;
+const ROW_BYTES = 4;
+
+/** Bytes of an entry. */
+export function entryBytes(termBytes: number, rows: number): number {
+  return HEAD_BYTES + termBytes + rows * ROW_BYTES;
+}
+
+/** Writes an entry. Returns its end. */
+export function writeEntry(target: Buffer, at: number, term: Uint8Array, rows: readonly number[]): number {
+  let end = writeHead(target, at, term.length, rows.length);
+  for (let i = 0; i < term.length; i++) target[end++] = term[i] as number;
+  for (const row of rows) end = target.writeUInt32LE(row, end);
+  return end;
+}
+
+/** The end of the entry at `at`. */
+export function entryEnd(bytes: Uint8Array, at: number): number {
+  return at + entryBytes(termBytesAt(bytes, at), rowsAt(bytes, at));
+}
+
+/** Bytes of the rows of the entry at `at`. */
+export function rowBytesAt(bytes: Uint8Array, at: number): number {
+  return rowsAt(bytes, at) * ROW_BYTES;
+}
+
+/** Begins an entry with the term of the one at `at` in `source`, and room for rows of so many bytes. Returns where the rows begin. */
+export function beginEntry(target: Buffer, targetAt: number, source: Uint8Array, at: number, rowBytes: number): number {
+  const termBytes = termBytesAt(source, at);
+  const start = writeHead(target, targetAt, termBytes, rowBytes / ROW_BYTES);
+  copyBytes(source, at + HEAD_BYTES, target, start, termBytes);
+  return start + termBytes;
+}
+
+/** Copies the rows of the entry at `at` in `source`. Returns their end in `target`. */
+export function copyRows(source: Uint8Array, at: number, target: Buffer, targetAt: number): number {
+  const bytes = rowBytesAt(source, at);
+  copyBytes(source, at + HEAD_BYTES + termBytesAt(source, at), target, targetAt, bytes);
+  return targetAt + bytes;
+}
+
+/** The term of the entry at `at`, a view. */
+export function termAt(bytes: Uint8Array, at: number): Uint8Array {
+  return bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + termBytesAt(bytes, at));
+}
+
+/** Less than 0 if the term of the entry at `at` comes before that of another one, 0 if they are the same. */
+export function compareEntries(bytes: Uint8Array, at: number, others: Uint8Array, otherAt: number): number {
+  return compareBytes(bytes, at + HEAD_BYTES, termBytesAt(bytes, at), others, otherAt + HEAD_BYTES, termBytesAt(others, otherAt));
+}
+
+/** As `compareEntries`, with the bytes of a term. */
+export function compareTerm(bytes: Uint8Array, at: number, term: Uint8Array): number {
+  return compareBytes(bytes, at + HEAD_BYTES, termBytesAt(bytes, at), term, 0, term.length);
+}
+
+/** Calls `visit` with the entries in bytes `start` to `end` that have `from <= term < to`. */
+export function visitWithin(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  from: Uint8Array,
+  to: Uint8Array,
+  visit: (filed: FiledTerm) => void,
+): void {
+  for (let at = start, next = start; at < end; at = next) {
+    next = entryEnd(bytes, at);
+    if (compareTerm(bytes, at, from) < 0 || compareTerm(bytes, at, to) >= 0) continue;
+    const term = termAt(bytes, at);
+    visit({ term, rows: bytes.subarray(at + HEAD_BYTES + term.length, next) });
+  }
+}
+
+/** The numbers of rows that lie as bytes. A copy, as they may lie at any offset. */
+export function rowNumbers(rows: Uint8Array): Uint32Array {
+  const copy = new Uint8Array(rows.length);
+  copy.set(rows);
+  return new Uint32Array(copy.buffer);
+}
+
+function termBytesAt(bytes: Uint8Array, at: number): number {
+  return (bytes[at] as number) | ((bytes[at + 1] as number) << 8);
+}
+
+function rowsAt(bytes: Uint8Array, at: number): number {
+  const low = (bytes[at + 2] as number) | ((bytes[at + 3] as number) << 8) | ((bytes[at + 4] as number) << 16);
+  return low + (bytes[at + 5] as number) * 2 ** 24;
+}
+
+function writeHead(target: Buffer, at: number, termBytes: number, rows: number): number {
+  target.writeUInt16LE(termBytes, at);
+  return target.writeUInt32LE(rows, at + 2);
+}
+
+/** From here on the library's copy is quicker than a loop. */
+const LONG_BYTES = 32;
+
+function copyBytes(source: Uint8Array, from: number, target: Buffer, to: number, bytes: number): void {
+  if (bytes >= LONG_BYTES) target.set(source.subarray(from, from + bytes), to);
+  else for (let i = 0; i < bytes; i++) target[to + i] = source[from + i] as number;
+}
+
+function compareBytes(one: Uint8Array, at: number, bytes: number, other: Uint8Array, otherAt: number, otherBytes: number): number {
+  const length = Math.min(bytes, otherBytes);
+  for (let i = 0; i < length; i++) {
+    const difference = (one[at + i] as number) - (other[otherAt + i] as number);
+    if (difference !== 0) return difference;
+  }
+  return bytes - otherBytes;
+}

@@ -1,0 +1,173 @@
+/**
+ * The index of a field over the rows of an appendable segment, as sorted leaves of a few kilobytes in LMDB: a leaf has the terms from its bound
+ * (inclusive) to the bound of the next leaf. New terms come many at once, in the order of the terms (`recent-filings.ts`), so that each leaf is
+ * written once for some of them.
+ *
+ * Key in `index`: segment u32 BE, field number u16 BE, the bound; that of the first leaf is empty. Value, checked: terms, ascending
+ * (`filed-terms.ts`).
+ */
+
+import { afterPrefix, type Environment, type Reading } from '../disk/lmdb.js';
+import { spend } from '../disk/meter.js';
+import { CHECK_BYTES, checkInPlace, damagedRecord, uncheck } from '../wal/records.js';
+import {
+  beginEntry,
+  compareEntries,
+  compareTerm,
+  copyRows,
+  entryEnd,
+  type FiledTerm,
+  rowBytesAt,
+  termAt,
+  visitWithin,
+} from './filed-terms.js';
+import type { Entries } from './recent-filings.js';
+
+/** A larger leaf of several terms is split. LMDB gives a value of this size a page. */
+const LEAF_BYTES_MAX = 4000;
+
+/** Start of the keys of a field in a segment. */
+export function fieldPrefix(segment: number, fieldNumber: number): Buffer {
+  const key = Buffer.allocUnsafe(6);
+  key.writeUInt32BE(segment, 0);
+  key.writeUInt16BE(fieldNumber, 4);
+  return key;
+}
+
+/** Merges entries into the index of a field; within a transaction. Errors: `storage` for a damaged leaf. */
+export function mergeEntries(environment: Environment, prefix: Uint8Array, { bytes, at }: Entries): void {
+  // Sorting keeps the order of entries with the same term, so that their rows ascend.
+  const sorted = [...at].sort((one, other) => compareEntries(bytes, one, bytes, other));
+  const leaves = [...environment.range('index', prefix, afterPrefix(prefix))];
+  const bounds = leaves.map(({ key }) => key.subarray(prefix.length));
+  for (let leaf = 0, from = 0, to = 0; from < sorted.length; leaf++, from = to) {
+    const next = bounds[leaf + 1];
+    while (to < sorted.length && (next === undefined || compareTerm(bytes, sorted[to] as number, next) < 0)) to++;
+    if (to === from) continue;
+    const entry = leaves[leaf];
+    const known = entry === undefined ? NO_BYTES : bodyOf(entry.value, entry.key);
+    writeLeaves(environment, prefix, bounds[leaf] ?? NO_BYTES, mergedTerms(known, bytes, sorted, from, to));
+  }
+}
+
+/** The rows under each term with `from <= term < to`, in the order of the terms. Errors: `storage` for a damaged leaf. */
+export function* leavesWithin(reading: Reading, prefix: Uint8Array, from: Uint8Array, to: Uint8Array): Generator<FiledTerm> {
+  const first = reading.floor('index', prefix, Buffer.concat([prefix, from]));
+  if (first === undefined) return;
+  const found: FiledTerm[] = [];
+  for (const { key, value } of reading.range('index', first.key, Buffer.concat([prefix, to]))) {
+    const body = bodyOf(value, key);
+    visitWithin(body, 0, body.length, from, to, (filed) => found.push(filed));
+    yield* found;
+    found.length = 0;
+  }
+}
+
+/** Reads every leaf of a field. Errors: `storage` for a damaged one, and for one that is not at its place. */
+export function verifyLeaves(reading: Reading, prefix: Uint8Array): void {
+  let before: Uint8Array | null = null;
+  for (const { key, value } of reading.range('index', prefix, afterPrefix(prefix))) {
+    const bound = key.subarray(prefix.length);
+    if (before === null ? bound.length > 0 : Buffer.compare(bound, before) <= 0) throw damagedRecord(nameOf(key));
+    before = bound;
+    const body = bodyOf(value, key);
+    for (let at = 0; at < body.length; at = entryEnd(body, at)) {
+      const order = compareTerm(body, at, before);
+      if (at === 0 ? order < 0 : order <= 0) throw damagedRecord(nameOf(key));
+      before = termAt(body, at);
+    }
+  }
+}
+
+// ------------------------------------------------------------------ leaves
+
+/** A term of a leaf: an entry that it has, if any, and new ones. */
+interface MergedTerm {
+  /** Where the term and its first rows are. */
+  readonly source: Uint8Array;
+  readonly at: number;
+  /** Where entries with its further rows begin in `added`. */
+  readonly added: Uint8Array;
+  readonly further: readonly number[];
+  readonly bytes: number;
+}
+
+const NO_BYTES = new Uint8Array(0);
+const NONE: readonly number[] = [];
+
+/** The terms of a leaf together with those of the sorted entries `from` to `to`, ascending. */
+function mergedTerms(known: Uint8Array, added: Uint8Array, sorted: readonly number[], from: number, to: number): MergedTerm[] {
+  const terms: MergedTerm[] = [];
+  let at = 0;
+  let next = from;
+  while (at < known.length || next < to) {
+    const order = at >= known.length ? 1 : next >= to ? -1 : compareEntries(known, at, added, sorted[next] as number);
+    const source = order <= 0 ? known : added;
+    const start = order <= 0 ? at : (sorted[next++] as number);
+    const end = entryEnd(source, start);
+    let bytes = end - start;
+    let further: number[] | null = null;
+    if (order <= 0) at = end;
+    // Entries with the same term lie side by side.
+    if (order >= 0) {
+      for (; next < to && compareEntries(added, sorted[next] as number, source, start) === 0; next++) {
+        further ??= [];
+        further.push(sorted[next] as number);
+        bytes += rowBytesAt(added, sorted[next] as number);
+      }
+    }
+    terms.push({ source, at: start, added, further: further ?? NONE, bytes });
+  }
+  return terms;
+}
+
+/** Writes terms as one leaf, or as several of about the same size: the first one has the bound of the leaf that they come from. */
+function writeLeaves(environment: Environment, prefix: Uint8Array, bound: Uint8Array, terms: readonly MergedTerm[]): void {
+  const total = terms.reduce((sum, { bytes }) => sum + bytes, 0);
+  const share = total / Math.ceil(total / LEAF_BYTES_MAX);
+  let first = 0;
+  let sum = 0;
+  for (let i = 0; i < terms.length; i++) {
+    sum += (terms[i] as MergedTerm).bytes;
+    const next = terms[i + 1];
+    if (next !== undefined && sum < share && sum + next.bytes <= LEAF_BYTES_MAX) continue;
+    const { source, at } = terms[first] as MergedTerm;
+    writeLeaf(environment, Buffer.concat([prefix, first === 0 ? bound : termAt(source, at)]), terms, first, i + 1, sum);
+    first = i + 1;
+    sum = 0;
+  }
+}
+
+/** Where leaves are put together, as LMDB copies what it is given. */
+let room = Buffer.alloc(2 * LEAF_BYTES_MAX);
+
+/** Writes terms `first` to `end`, of so many bytes. */
+function writeLeaf(
+  environment: Environment,
+  key: Uint8Array,
+  terms: readonly MergedTerm[],
+  first: number,
+  end: number,
+  bytes: number,
+): void {
+  if (CHECK_BYTES + bytes > room.length) room = Buffer.alloc(2 * bytes);
+  let to = CHECK_BYTES;
+  for (let i = first; i < end; i++) {
+    const { source, at, added, further } = terms[i] as MergedTerm;
+    let rowBytes = rowBytesAt(source, at);
+    for (const other of further) rowBytes += rowBytesAt(added, other);
+    to = copyRows(source, at, room, beginEntry(room, to, source, at, rowBytes));
+    for (const other of further) to = copyRows(added, other, room, to);
+  }
+  environment.put('index', key, checkInPlace(room.subarray(0, to)));
+  spend('payload_index_io_write', key.length + to);
+}
+
+function bodyOf(value: Uint8Array, key: Uint8Array): Uint8Array {
+  spend('payload_index_io_read', value.length);
+  return uncheck(value, () => nameOf(key));
+}
+
+function nameOf(key: Uint8Array): string {
+  return `index/${Buffer.from(key).toString('hex')}`;
+}
