@@ -22,7 +22,7 @@ import {
   type TermRange,
 } from '../segment/index/terms.js';
 import { rowNumbers } from './filed-terms.js';
-import { fieldPrefix, leavesWithin, mergeEntries, verifyLeaves } from './index-leaves.js';
+import { fieldPrefix, leavesWithin, mergeFiled, verifyLeaves } from './index-leaves.js';
 import { addRecent, type Filing, visitRecent } from './recent-filings.js';
 
 /** Most keys that an estimate looks at. */
@@ -84,7 +84,7 @@ export class IndexWriter {
   flush(environment: Environment, isField: (fieldNumber: number) => boolean): void {
     for (const [segment, fields] of this.pending) {
       const filed = addRecent(environment, segment, new Map([...fields].map(([field, filings]) => [field, filings.values()])));
-      for (const [field, entries] of filed ?? []) if (isField(field)) mergeEntries(environment, fieldPrefix(segment, field), entries);
+      for (const [field, entries] of filed ?? []) if (isField(field)) mergeFiled(environment, fieldPrefix(segment, field), entries);
     }
     this.pending.clear();
   }

@@ -1,7 +1,7 @@
 /**
  * Rows of an appendable segment under terms of a payload index, as bytes: for each term its bytes u16 LE, its number of rows u32 LE, the term,
- * and each row u32 LE, ascending. An entry is one term with its rows; it is told by where it begins. An upload comes through here with some
- * entries for each point, so these functions make no objects.
+ * and each row u32 LE, ascending. A filed term is one term with its rows; it is told by where it begins. An upload comes through here with some of
+ * them for each point, so these functions make no objects.
  */
 
 /** Rows under a term. `rows` are u32 LE, at any offset of their buffer. */
@@ -13,60 +13,60 @@ export interface FiledTerm {
 const HEAD_BYTES = 6;
 const ROW_BYTES = 4;
 
-/** Bytes of an entry. */
-export function entryBytes(termBytes: number, rows: number): number {
+/** Bytes of a filed term. */
+export function filedBytes(termBytes: number, rows: number): number {
   return HEAD_BYTES + termBytes + rows * ROW_BYTES;
 }
 
-/** Writes an entry. Returns its end. */
-export function writeEntry(target: Buffer, at: number, term: Uint8Array, rows: readonly number[]): number {
+/** Writes a filed term. Returns its end. */
+export function writeFiled(target: Buffer, at: number, term: Uint8Array, rows: readonly number[]): number {
   let end = writeHead(target, at, term.length, rows.length);
   for (let i = 0; i < term.length; i++) target[end++] = term[i] as number;
   for (const row of rows) end = target.writeUInt32LE(row, end);
   return end;
 }
 
-/** The end of the entry at `at`. */
-export function entryEnd(bytes: Uint8Array, at: number): number {
-  return at + entryBytes(termBytesAt(bytes, at), rowsAt(bytes, at));
+/** The end of the filed term at `at`. */
+export function filedEnd(bytes: Uint8Array, at: number): number {
+  return at + filedBytes(termBytesAt(bytes, at), rowsAt(bytes, at));
 }
 
-/** Bytes of the rows of the entry at `at`. */
+/** Bytes of the rows of the filed term at `at`. */
 export function rowBytesAt(bytes: Uint8Array, at: number): number {
   return rowsAt(bytes, at) * ROW_BYTES;
 }
 
-/** Begins an entry with the term of the one at `at` in `source`, and room for rows of so many bytes. Returns where the rows begin. */
-export function beginEntry(target: Buffer, targetAt: number, source: Uint8Array, at: number, rowBytes: number): number {
+/** Begins a filed term with the term of the one at `at` in `source`, and room for rows of so many bytes. Returns where the rows begin. */
+export function beginFiled(target: Buffer, targetAt: number, source: Uint8Array, at: number, rowBytes: number): number {
   const termBytes = termBytesAt(source, at);
   const start = writeHead(target, targetAt, termBytes, rowBytes / ROW_BYTES);
   copyBytes(source, at + HEAD_BYTES, target, start, termBytes);
   return start + termBytes;
 }
 
-/** Copies the rows of the entry at `at` in `source`. Returns their end in `target`. */
+/** Copies the rows of the filed term at `at` in `source`. Returns their end in `target`. */
 export function copyRows(source: Uint8Array, at: number, target: Buffer, targetAt: number): number {
   const bytes = rowBytesAt(source, at);
   copyBytes(source, at + HEAD_BYTES + termBytesAt(source, at), target, targetAt, bytes);
   return targetAt + bytes;
 }
 
-/** The term of the entry at `at`, a view. */
-export function termAt(bytes: Uint8Array, at: number): Uint8Array {
+/** The term of the filed term at `at`, a view. */
+export function filedTermAt(bytes: Uint8Array, at: number): Uint8Array {
   return bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + termBytesAt(bytes, at));
 }
 
-/** Less than 0 if the term of the entry at `at` comes before that of another one, 0 if they are the same. */
-export function compareEntries(bytes: Uint8Array, at: number, others: Uint8Array, otherAt: number): number {
+/** Less than 0 if the term at `at` comes before that of another one, 0 if they are the same. */
+export function compareFiled(bytes: Uint8Array, at: number, others: Uint8Array, otherAt: number): number {
   return compareBytes(bytes, at + HEAD_BYTES, termBytesAt(bytes, at), others, otherAt + HEAD_BYTES, termBytesAt(others, otherAt));
 }
 
-/** As `compareEntries`, with the bytes of a term. */
+/** As `compareFiled`, with the bytes of a term. */
 export function compareTerm(bytes: Uint8Array, at: number, term: Uint8Array): number {
   return compareBytes(bytes, at + HEAD_BYTES, termBytesAt(bytes, at), term, 0, term.length);
 }
 
-/** Calls `visit` with the entries in bytes `start` to `end` that have `from <= term < to`. */
+/** Calls `visit` with the filed terms in bytes `start` to `end` that have `from <= term < to`. */
 export function visitWithin(
   bytes: Uint8Array,
   start: number,
@@ -76,9 +76,9 @@ export function visitWithin(
   visit: (filed: FiledTerm) => void,
 ): void {
   for (let at = start, next = start; at < end; at = next) {
-    next = entryEnd(bytes, at);
+    next = filedEnd(bytes, at);
     if (compareTerm(bytes, at, from) < 0 || compareTerm(bytes, at, to) >= 0) continue;
-    const term = termAt(bytes, at);
+    const term = filedTermAt(bytes, at);
     visit({ term, rows: bytes.subarray(at + HEAD_BYTES + term.length, next) });
   }
 }

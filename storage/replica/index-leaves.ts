@@ -11,17 +11,17 @@ import { afterPrefix, type Environment, type Reading } from '../disk/lmdb.js';
 import { spend } from '../disk/meter.js';
 import { CHECK_BYTES, checkInPlace, damagedRecord, uncheck } from '../wal/records.js';
 import {
-  beginEntry,
-  compareEntries,
+  beginFiled,
+  compareFiled,
   compareTerm,
   copyRows,
-  entryEnd,
   type FiledTerm,
+  filedEnd,
+  filedTermAt,
   rowBytesAt,
-  termAt,
   visitWithin,
 } from './filed-terms.js';
-import type { Entries } from './recent-filings.js';
+import type { FiledTerms } from './recent-filings.js';
 
 /** A larger leaf of several terms is split. LMDB gives a value of this size a page. */
 const LEAF_BYTES_MAX = 4000;
@@ -34,10 +34,10 @@ export function fieldPrefix(segment: number, fieldNumber: number): Buffer {
   return key;
 }
 
-/** Merges entries into the index of a field; within a transaction. Errors: `storage` for a damaged leaf. */
-export function mergeEntries(environment: Environment, prefix: Uint8Array, { bytes, at }: Entries): void {
-  // Sorting keeps the order of entries with the same term, so that their rows ascend.
-  const sorted = [...at].sort((one, other) => compareEntries(bytes, one, bytes, other));
+/** Merges filed terms into the index of a field; within a transaction. Errors: `storage` for a damaged leaf. */
+export function mergeFiled(environment: Environment, prefix: Uint8Array, { bytes, at }: FiledTerms): void {
+  // Sorting keeps the order of those with the same term, so that their rows ascend.
+  const sorted = [...at].sort((one, other) => compareFiled(bytes, one, bytes, other));
   const leaves = [...environment.range('index', prefix, afterPrefix(prefix))];
   const bounds = leaves.map(({ key }) => key.subarray(prefix.length));
   for (let leaf = 0, from = 0, to = 0; from < sorted.length; leaf++, from = to) {
@@ -71,22 +71,22 @@ export function verifyLeaves(reading: Reading, prefix: Uint8Array): void {
     if (before === null ? bound.length > 0 : Buffer.compare(bound, before) <= 0) throw damagedRecord(nameOf(key));
     before = bound;
     const body = bodyOf(value, key);
-    for (let at = 0; at < body.length; at = entryEnd(body, at)) {
+    for (let at = 0; at < body.length; at = filedEnd(body, at)) {
       const order = compareTerm(body, at, before);
       if (at === 0 ? order < 0 : order <= 0) throw damagedRecord(nameOf(key));
-      before = termAt(body, at);
+      before = filedTermAt(body, at);
     }
   }
 }
 
 // ------------------------------------------------------------------ leaves
 
-/** A term of a leaf: an entry that it has, if any, and new ones. */
+/** A term of a leaf, with its rows from the leaf and new ones. */
 interface MergedTerm {
   /** Where the term and its first rows are. */
   readonly source: Uint8Array;
   readonly at: number;
-  /** Where entries with its further rows begin in `added`. */
+  /** Where its further rows are filed in `added`. */
   readonly added: Uint8Array;
   readonly further: readonly number[];
   readonly bytes: number;
@@ -95,22 +95,22 @@ interface MergedTerm {
 const NO_BYTES = new Uint8Array(0);
 const NONE: readonly number[] = [];
 
-/** The terms of a leaf together with those of the sorted entries `from` to `to`, ascending. */
+/** The terms of a leaf together with the sorted new ones `from` to `to`, ascending. */
 function mergedTerms(known: Uint8Array, added: Uint8Array, sorted: readonly number[], from: number, to: number): MergedTerm[] {
   const terms: MergedTerm[] = [];
   let at = 0;
   let next = from;
   while (at < known.length || next < to) {
-    const order = at >= known.length ? 1 : next >= to ? -1 : compareEntries(known, at, added, sorted[next] as number);
+    const order = at >= known.length ? 1 : next >= to ? -1 : compareFiled(known, at, added, sorted[next] as number);
     const source = order <= 0 ? known : added;
     const start = order <= 0 ? at : (sorted[next++] as number);
-    const end = entryEnd(source, start);
+    const end = filedEnd(source, start);
     let bytes = end - start;
     let further: number[] | null = null;
     if (order <= 0) at = end;
-    // Entries with the same term lie side by side.
+    // FiledTerms with the same term lie side by side.
     if (order >= 0) {
-      for (; next < to && compareEntries(added, sorted[next] as number, source, start) === 0; next++) {
+      for (; next < to && compareFiled(added, sorted[next] as number, source, start) === 0; next++) {
         further ??= [];
         further.push(sorted[next] as number);
         bytes += rowBytesAt(added, sorted[next] as number);
@@ -132,7 +132,7 @@ function writeLeaves(environment: Environment, prefix: Uint8Array, bound: Uint8A
     const next = terms[i + 1];
     if (next !== undefined && sum < share && sum + next.bytes <= LEAF_BYTES_MAX) continue;
     const { source, at } = terms[first] as MergedTerm;
-    writeLeaf(environment, Buffer.concat([prefix, first === 0 ? bound : termAt(source, at)]), terms, first, i + 1, sum);
+    writeLeaf(environment, Buffer.concat([prefix, first === 0 ? bound : filedTermAt(source, at)]), terms, first, i + 1, sum);
     first = i + 1;
     sum = 0;
   }
@@ -156,7 +156,7 @@ function writeLeaf(
     const { source, at, added, further } = terms[i] as MergedTerm;
     let rowBytes = rowBytesAt(source, at);
     for (const other of further) rowBytes += rowBytesAt(added, other);
-    to = copyRows(source, at, room, beginEntry(room, to, source, at, rowBytes));
+    to = copyRows(source, at, room, beginFiled(room, to, source, at, rowBytes));
     for (const other of further) to = copyRows(added, other, room, to);
   }
   environment.put('index', key, checkInPlace(room.subarray(0, to)));

@@ -12,7 +12,7 @@ import { afterPrefix, type Environment, type Reading } from '../disk/lmdb.js';
 import { spend } from '../disk/meter.js';
 import { encodeTerm, type Term } from '../segment/index/terms.js';
 import { CHECK_BYTES, checkInPlace, damagedRecord, uncheck } from '../wal/records.js';
-import { entryBytes, entryEnd, type FiledTerm, visitWithin, writeEntry } from './filed-terms.js';
+import { type FiledTerm, filedBytes, filedEnd, visitWithin, writeFiled } from './filed-terms.js';
 
 /** Rows under a term, ascending. */
 export interface Filing {
@@ -29,8 +29,8 @@ const RECENT_BYTES_MAX = 64 * 1024;
 const HEAD_BYTES = 8;
 const SECTION_HEAD_BYTES = 6;
 
-/** Entries (`filed-terms.ts`) of a field, in the order of their addition. at: where each begins. */
-export interface Entries {
+/** Filed terms (`filed-terms.ts`) of a field, in the order of their addition. at: where each begins. */
+export interface FiledTerms {
   readonly bytes: Uint8Array;
   readonly at: number[];
 }
@@ -44,7 +44,7 @@ export function addRecent(
   environment: Environment,
   segment: number,
   fields: ReadonlyMap<number, Iterable<Filing>>,
-): ReadonlyMap<number, Entries> | null {
+): ReadonlyMap<number, FiledTerms> | null {
   const last = lastRecord(environment, segment);
   const continues = last !== null && last.body.length < RECORD_BYTES_MIN;
   const start = CHECK_BYTES + (continues ? last.body.length : HEAD_BYTES);
@@ -53,7 +53,7 @@ export function addRecent(
   if (bytesBefore + end > RECENT_BYTES_MAX) {
     const bodies = recordsOf(environment, segment);
     removeRecent(environment, segment);
-    return entriesOf([...bodies.map((body) => ({ body, at: HEAD_BYTES })), { body: room.subarray(0, end), at: start }]);
+    return filedOf([...bodies.map((body) => ({ body, at: HEAD_BYTES })), { body: room.subarray(0, end), at: start }]);
   }
   if (continues) room.set(last.body, CHECK_BYTES);
   else {
@@ -165,8 +165,8 @@ function sectionsOf(body: Uint8Array, first: number): Section[] {
   return sections;
 }
 
-/** The entries of all sections from `at` on in each body, copied, by field. */
-function entriesOf(bodies: readonly { readonly body: Uint8Array; readonly at: number }[]): Map<number, Entries> {
+/** The filed terms of all sections from `at` on in each body, copied, by field. */
+function filedOf(bodies: readonly { readonly body: Uint8Array; readonly at: number }[]): Map<number, FiledTerms> {
   const parts = new Map<number, Uint8Array[]>();
   for (const { body, at } of bodies) {
     for (const { field, start, end } of sectionsOf(body, at)) {
@@ -176,12 +176,12 @@ function entriesOf(bodies: readonly { readonly body: Uint8Array; readonly at: nu
       else known.push(part);
     }
   }
-  return new Map([...parts].map(([field, of]) => [field, entriesIn(Buffer.concat(of))]));
+  return new Map([...parts].map(([field, of]) => [field, filedIn(Buffer.concat(of))]));
 }
 
-function entriesIn(bytes: Uint8Array): Entries {
+function filedIn(bytes: Uint8Array): FiledTerms {
   const at: number[] = [];
-  for (let next = 0; next < bytes.length; next = entryEnd(bytes, next)) at.push(next);
+  for (let next = 0; next < bytes.length; next = filedEnd(bytes, next)) at.push(next);
   return { bytes, at };
 }
 
@@ -193,8 +193,8 @@ function writeSections(fields: ReadonlyMap<number, Iterable<Filing>>, start: num
     at += SECTION_HEAD_BYTES;
     for (const { term, rows } of filings) {
       const bytes = encodeTerm(term);
-      growRoom(at + entryBytes(bytes.length, rows.length));
-      at = writeEntry(room, at, bytes, rows);
+      growRoom(at + filedBytes(bytes.length, rows.length));
+      at = writeFiled(room, at, bytes, rows);
     }
     growRoom(at);
     room.writeUInt16LE(field, section);
