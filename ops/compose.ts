@@ -16,6 +16,7 @@ import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
 import { steadyNowMs } from '../storage/threads/clock.js';
+import { logBudgetBytes } from '../storage/wal/log-budget.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
@@ -67,6 +68,7 @@ export async function compose(
     ledger: memory.ledger,
     silenceMs: storage.performance.thread_silence_sec * 1000,
     disk,
+    logBudgetBytes: logBudgetBytes(storage.log_budget_mb, disk.report().totalBytes, memory.ledger.budget.bytes),
   };
   const { pool, started } = EnginePool.begin(poolOptions, await hasCollections(storage.storage_path));
   pool.onWorker(({ name, event, error }) => {

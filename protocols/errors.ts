@@ -85,6 +85,8 @@ export const ERROR_REASONS = {
   changedMeanwhile: 'none',
   /** A peer that was chosen to hold a replica has left, or is leaving: choose again. */
   placementChanged: 'none',
+  /** The log of a replica could not keep what follows a checkpoint: with its files alone a transfer cannot go on. */
+  checkpointLost: 'none',
   /** There was no connection to send the call on. */
   notReached: 'none',
   /** The call has left this node, and no answer has come. */

@@ -34,6 +34,7 @@ function retryOfReason(reason: ErrorReason | undefined): Retry {
     case 'damaged':
     case 'changedMeanwhile':
     case 'placementChanged':
+    case 'checkpointLost':
     case 'actorCrashed':
     case undefined:
       return 'never';
@@ -66,6 +67,7 @@ export function isReadAgain(error: unknown): boolean {
     case 'damaged':
     case 'changedMeanwhile':
     case 'placementChanged':
+    case 'checkpointLost':
     // The other replicas have been asked already.
     case 'notReached':
     case 'answerLost':

@@ -80,6 +80,8 @@ export interface PoolOptions {
   readonly sleep?: SleepLimits;
   /** How long a thread may give no sign of life before it is ended; a reader half as long. Default: a minute. */
   readonly silenceMs?: number;
+  /** What the logs of all replicas may keep of applied operations (`log-budget.ts`). Default: any number of bytes. */
+  readonly logBudgetBytes?: number;
   /** Asked before each write that needs room on the disk. Without it the disk alone refuses. */
   readonly disk?: DiskRoom;
   /** Worker entries other than the built ones (tests). */
@@ -178,6 +180,7 @@ export class EnginePool implements ShardLogPort {
         closing,
         ledger,
         sleep: options.sleep,
+        logBudgetBytes: options.logBudgetBytes ?? Number.POSITIVE_INFINITY,
       },
       this.readerPool,
       {

@@ -51,7 +51,10 @@ const AT_ONCE_MAX = 200;
 export class Sleepers<Replica extends Sleeper> {
   readonly uses = new ReplicaUses();
   private readonly awake = new Set<Replica>();
-  private readonly asleep = new Set<Replica>();
+  /** With what the log of each counts. */
+  private readonly asleep = new Map<Replica, number>();
+  /** What the logs of those asleep keep, for the threads that write: Int32Array [1] in shared memory, in KiB. */
+  readonly logKilobytes = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   private ticking: NodeJS.Timeout | null = null;
   private nextPlace = 0;
   /** Replicas that are about to be opened. */
@@ -92,9 +95,17 @@ export class Sleepers<Replica extends Sleeper> {
 
   /** No thread has the replica open, which is there. */
   noteAsleep(replica: Replica): void {
-    this.asleep.add(replica);
+    const kilobytes = Math.ceil((replica.stats?.walBytes ?? 0) / 1024);
+    this.removeAsleep(replica);
+    this.asleep.set(replica, kilobytes);
+    Atomics.add(this.logKilobytes, 0, kilobytes);
     this.awake.delete(replica);
     replica.life = 'asleep';
+  }
+
+  private removeAsleep(replica: Replica): void {
+    Atomics.sub(this.logKilobytes, 0, this.asleep.get(replica) ?? 0);
+    this.asleep.delete(replica);
   }
 
   get asleepCount(): number {
@@ -104,7 +115,7 @@ export class Sleepers<Replica extends Sleeper> {
   /** The replica is closed, or could not be opened. */
   forget(replica: Replica): void {
     this.awake.delete(replica);
-    this.asleep.delete(replica);
+    this.removeAsleep(replica);
   }
 
   /** Wakes a replica that is not awake; `held` goes on then. */
@@ -151,7 +162,7 @@ export class Sleepers<Replica extends Sleeper> {
 
   private async wakeUp(replica: Replica): Promise<void> {
     replica.life = 'waking';
-    this.asleep.delete(replica);
+    this.removeAsleep(replica);
     try {
       const damaged = (await replica.check?.()) ?? null;
       await this.acts.open(replica, damaged);

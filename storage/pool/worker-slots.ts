@@ -55,6 +55,8 @@ export interface SlotsOptions {
   readonly entry: URL;
   readonly ledger: SharedLedger;
   readonly watch: WatchLimits;
+  /** Further data of each thread. */
+  readonly data?: object;
   /** Aborted when the pool closes: from then on a lost thread is not replaced. */
   readonly closing: AbortSignal;
 }
@@ -217,7 +219,7 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     const { kind, entry, ledger } = this.options;
     const { index, name } = slot;
     const watch = new ThreadWatch(this.options.watch);
-    const data = { index, memory: ledger.shareOf(name), pulse: watch.data };
+    const data = { ...this.options.data, index, memory: ledger.shareOf(name), pulse: watch.data };
     const transfer = [watch.data.port];
     const early = takeThread(entry, name, data, transfer);
     const worker = early?.worker ?? startThread(entry, name, data, heapMegabytes(ledger.budget, kind), transfer);

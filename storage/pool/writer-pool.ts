@@ -15,6 +15,7 @@ import { readSleepRecord } from '../replica/sleep-record.js';
 import { unkeyedShards } from '../sharding/keys.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, Sleeping, ToWriter } from '../threads/messages.js';
+import type { LogShare } from '../wal/log-budget.js';
 import { FreedMemory } from './freed-memory.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
 import type { ReaderPool } from './reader-pool.js';
@@ -39,6 +40,8 @@ export interface WriterPoolOptions {
   readonly ledger: SharedLedger;
   /** Default: `SLEEP_LIMITS`. */
   readonly sleep: SleepLimits | undefined;
+  /** For the logs of all replicas (Kept-K1). */
+  readonly logBudgetBytes: number;
 }
 
 export interface WriterPoolEvents {
@@ -127,6 +130,7 @@ export class WriterPool {
       close: (replica) => this.closeAsleep(replica),
       fail: (replica, error) => this.fail(replica, error),
     });
+    const logs: LogShare = { budgetBytes: options.logBudgetBytes, writers: count, asleep: this.sleepers.logKilobytes };
     this.limits = {
       queuedMax: options.queuedWritesMax ?? QUEUED_WRITES_MAX,
       queuedBytesMax: options.queuedWriteBytesMax ?? QUEUED_WRITE_BYTES_MAX,
@@ -134,7 +138,7 @@ export class WriterPool {
     this.queues = Array.from({ length: count }, () => ({ calls: new Map(), queuedBytes: 0, queuedWrites: 0, processed: 0 }));
     const entry = options.entry ?? threadEntry('writer');
     this.slots = new WorkerSlots(
-      { kind: 'writer', count, entry, watch: options.watch, closing, ledger: options.ledger },
+      { kind: 'writer', count, entry, watch: options.watch, closing, ledger: options.ledger, data: { logs } },
       {
         ready: (index) => this.writerReady(index),
         lost: (index, reason) => this.writerLost(index, reason),
@@ -249,7 +253,7 @@ export class WriterPool {
     try {
       await this.readers.detach(key, frees);
       // A writer that is lost has closed everything.
-      if (this.slots.isUp(replica.writer)) await this.call(replica, { kind: 'close', id: 0, key, frees });
+      if (this.slots.isUp(replica.writer)) await this.call(replica, { kind: 'close', id: 0, key, frees, sleeps: false });
     } finally {
       this.remove(key);
     }
@@ -260,7 +264,7 @@ export class WriterPool {
     const { key } = replica.spec;
     const frees = this.freed.isWorthCollecting(replica.stats);
     await this.readers.detach(key, frees, sleepingOf(replica));
-    await this.send(replica, { kind: 'close', id: 0, key, frees }, {});
+    await this.send(replica, { kind: 'close', id: 0, key, frees, sleeps: true }, {});
   }
 
   /** See `EnginePool.configure`. */

@@ -11,6 +11,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
@@ -22,7 +23,7 @@ import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js'
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
 import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../threads/messages.js';
-import type { ReplicaCheckpoint } from '../threads/shard-log.js';
+import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { damagedRecord, MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
@@ -31,6 +32,7 @@ import { makeCheckpoint } from './checkpoint.js';
 import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
+import { LogRetention, type RetainingHost } from './log-retention.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
@@ -60,9 +62,6 @@ const FORMAT = 5;
 /** Its indexes of appendable segments have other records; they are made anew. */
 const OLDER_FORMAT = 4;
 
-/** Least bytes of applied operations that a replica in a cluster keeps: another replica that missed them can still get them. */
-const RETAINED_BYTES = 64 * 2 ** 20;
-
 /** Most bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
 /** Most records of a dropped segment that are removed in one transaction. */
@@ -75,7 +74,7 @@ interface RetiredSegment {
   readonly handle: SegmentHandle;
 }
 
-export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLogHost, CopiesHost {
+export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLogHost, RetainingHost, CopiesHost {
   readonly environment: Environment;
   readonly rowFiles: AppendFolder;
   readonly openCommit: number;
@@ -89,13 +88,12 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   private lastGeneration: number;
   private lastSegment: number;
   private commits = 0;
-  /** The log keeps all operations after this one, whatever their size: a checkpoint has the earlier ones. */
-  private keptFrom = Number.POSITIVE_INFINITY;
+  readonly retention: LogRetention;
   /** The checkpoint that is being made; no file is removed until it ends. Null if none is. */
   copying: Promise<ReplicaCheckpoint> | null = null;
   /** All readers have dropped the sets before this generation. */
   private retiredGeneration = 0;
-  private lastWriteMs = 0;
+  lastWriteMs = 0;
   /** The figures before the operation of which some slices are applied. */
   private heldStats: ReplicaStats | null = null;
   private retiring: RetiredSegment[] = [];
@@ -121,6 +119,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     this.purging = [...shape.manifest.dropped];
     this.attempts = new Attempts(spec.folder);
     this.operations = new Operations(this);
+    this.retention = new LogRetention(this);
     this.log = new ReplicaLog(this);
     this.copies = new Copies(this);
   }
@@ -217,7 +216,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     try {
       result = this.commit(() => {
         const changed = change(transaction);
-        if (trims) this.wal.trim(Math.min(transaction.appliedOperation, this.keptFrom), this.walCapacity);
+        if (trims) this.retention.trim(transaction.appliedOperation);
         const { appliedOperation } = transaction;
         invariant(
           appliedOperation <= this.wal.end,
@@ -262,11 +261,34 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   get keepsLog(): boolean {
-    return this.keptFrom !== Number.POSITIVE_INFINITY;
+    return this.retention.keepsLog;
   }
 
   get walCapacity(): number {
-    return Math.max(this.spec.config.wal_config.wal_capacity_mb * 2 ** 20, this.wal.isOrdered ? RETAINED_BYTES : 0);
+    return this.retention.capacity;
+  }
+
+  get capacityBytes(): number {
+    return this.spec.config.wal_config.wal_capacity_mb * 2 ** 20;
+  }
+
+  /** Number of the newest applied operation that is on disk. */
+  get appliedOperation(): number {
+    return this.shape.appliedOperation;
+  }
+
+  /** See `ShardLogPort.entriesAfter`. */
+  entriesAfter(after: LogTag, bytesMax: number): LogPart {
+    this.retention.noteRead(this.hooks.now());
+    return this.log.entriesAfter(after, bytesMax);
+  }
+
+  /** Removes some of what the log has beyond what it may keep. Returns whether there is more. Errors: `storage`. */
+  shortenLog(): boolean {
+    // Between two slices nothing else changes the replica (Slice-S4).
+    if (this.unfinished !== null || !this.retention.isTooLong) return false;
+    this.transact(() => {});
+    return this.retention.isTooLong;
   }
 
   // ---------------------------------------------------------------- staleness and points
@@ -294,10 +316,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   /** See `ShardLogPort.checkpoint`. Other calls may run meanwhile. Errors: `conflict` while another checkpoint exists; `storage`. */
   checkpoint(folder: string): Promise<ReplicaCheckpoint> {
-    if (this.keptFrom !== Number.POSITIVE_INFINITY)
-      throw new TroupeError('conflict', 'another checkpoint of the replica has not been released yet');
     this.operations.apply();
-    this.keptFrom = this.shape.appliedOperation;
+    this.retention.beginCheckpoint(this.appliedOperation);
     this.copying = this.copyTo(folder);
     return this.copying;
   }
@@ -316,7 +336,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   /** Lets the log lose operations that it kept for the checkpoint. */
   releaseCheckpoint(): void {
-    this.keptFrom = Number.POSITIVE_INFINITY;
+    this.retention.endCheckpoint();
   }
 
   /** A transaction for reading only. */
@@ -523,6 +543,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       queuedOperations: operations.waiting,
       commits: this.commits,
       walBytes: wal.bytes,
+      ...(this.retention.isCheckpointLost ? { lostCheckpoint: true } : {}),
       lastWriteMs,
       position: log.position,
     };

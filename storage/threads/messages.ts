@@ -298,8 +298,8 @@ export interface ReaderData {
 export type ToWriter =
   | { readonly kind: 'open'; readonly id: number; readonly spec: ReplicaSpec; readonly damaged: string | null }
   | { readonly kind: 'configure'; readonly id: number; readonly key: ReplicaKey; readonly config: CollectionConfig }
-  /** frees: as in `detach`. */
-  | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey; readonly frees: boolean }
+  /** frees: as in `detach`. sleeps: the replica goes on being there. */
+  | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey; readonly frees: boolean; readonly sleeps: boolean }
   | ToShardLog
   /** Answered by the first of these points that does not exist after all earlier writes, or null. */
   | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }
@@ -430,7 +430,10 @@ export interface ReplicaStats {
   /** Number of operations in the WAL that are not applied yet. */
   readonly queuedOperations: number;
   readonly commits: number;
+  /** What the log costs on disk. */
   readonly walBytes: number;
+  /** The log has lost what a checkpoint needs: see `log-budget.ts`, Kept-K4. */
+  readonly lostCheckpoint?: boolean;
   /** `steadyNowMs()` of the last applied write, 0 for none. */
   readonly lastWriteMs: number;
   readonly position: ShardPosition;

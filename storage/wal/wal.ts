@@ -1,9 +1,9 @@
 /**
  * The write-ahead log: operations by number. An operation is acknowledged when its record is on disk. It stays here until it is applied,
- * and after that as long as there is room (`wal_capacity_mb`).
+ * and after that as long as there is room (`wal_capacity_mb`, and the node's budget: `log-budget.ts`).
  *
- * Large operations lie in files named after their first operation. When a file is large enough, a new one begins; a file is deleted when
- * none of its operations is left.
+ * Large operations lie in files named after their first operation. When a file has a quarter of what the log may keep, a new one begins; a file
+ * is deleted when none of its operations is left.
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -12,6 +12,8 @@ import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { decodeUpdate, encodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
+import { RECORD_COST_BYTES } from './log-budget.js';
+import { LogEntries, type LogEntry } from './log-entries.js';
 import {
   behind,
   decodeLogTags,
@@ -31,23 +33,17 @@ import { isInline, loadValue, storeValue, valueRoom } from './stored-value.js';
 const FIRST_KEY = operationKey(0);
 const LAST_KEY = Buffer.alloc(9, 0xff);
 /** Least size at which a file is closed, however small the capacity is. */
-const FILE_BYTES_MIN = 2 ** 20;
-
-/** A record of the log. */
-interface Entry {
-  readonly operation: number;
-  readonly bytes: number;
-  /** The file of the operation; null if it lies in LMDB. */
-  readonly file: number | null;
-}
+const FILE_BYTES_MIN = 2 ** 18;
+/** Most records that one transaction removes for want of room: further ones go with the next. */
+const TRIM_RECORDS_MAX = 8192;
 
 /**
  * The log. Changes are made within a write transaction of the environment; `files` must be synchronised before its commit. Call `keep`
  * after the commit, or `forget` after a failed one.
  */
 export class WriteAheadLog {
-  private entries: Entry[] = [];
-  private appended: Entry[] = [];
+  private readonly entries = new LogEntries();
+  private appended: LogEntry[] = [];
   private trimmed = 0;
   private total = 0;
   /** The file that is being written; null if there is none. */
@@ -79,16 +75,26 @@ export class WriteAheadLog {
     const tags = environment.get('meta', LOG_KEY);
     this.tags = tags === undefined ? NO_TAGS : decodeLogTags(tags);
     for (const { key, value } of environment.range('wal', FIRST_KEY, LAST_KEY)) this.add(this.entryOf(operationOfKey(key), value));
-    this.newest = Math.max(applied, this.entries.at(-1)?.operation ?? 0);
+    this.newest = Math.max(applied, this.newestEntry);
     const damaged = files.settle();
     for (const complaint of damaged.values()) warn(complaint);
     const newest = Math.max(...this.uses.keys());
     if (this.uses.has(newest) && !damaged.has(newest)) this.current = newest;
   }
 
-  /** Bytes of all records. */
+  /** What all records cost on disk. */
   get bytes(): number {
     return this.total;
+  }
+
+  /** Number of the newest operation that the log has, 0 if none. */
+  private get newestEntry(): number {
+    return this.entries.length === 0 ? 0 : this.entries.operationAt(this.entries.length - 1);
+  }
+
+  /** Whether the log has more than so many bytes of operations up to `applied` and others. */
+  exceeds(applied: number, bytesMax: number): boolean {
+    return this.total > bytesMax && this.entries.length > 0 && this.entries.operationAt(0) <= applied;
   }
 
   /** Tag of the newest operation that was on disk, even if the log has removed it. */
@@ -104,8 +110,7 @@ export class WriteAheadLog {
   /** Tag of the operation before the oldest one in the log. */
   get base(): LogTag {
     if (this.isOrdered) return this.tags.base;
-    const oldest = this.entries[0];
-    return tagOf(this.tags, oldest === undefined ? this.newest : oldest.operation - 1);
+    return tagOf(this.tags, this.entries.length === 0 ? this.newest : this.entries.operationAt(0) - 1);
   }
 
   /** Whether the log's operations have had leaders. */
@@ -125,13 +130,14 @@ export class WriteAheadLog {
 
   /** The tag of an operation in the log; null if the log does not have it. */
   tagOf(operation: number): LogTag | null {
-    return this.entries[this.positionOf(operation)]?.operation === operation ? tagOf(this.tags, operation) : null;
+    const at = this.entries.positionOf(operation);
+    return at < this.entries.length && this.entries.operationAt(at) === operation ? tagOf(this.tags, operation) : null;
   }
 
   /** Tag of the newest operation before this number, or the base; null if the log does not go back so far. */
   tagBefore(operation: number): LogTag | null {
-    const before = this.entries[this.positionOf(operation) - 1];
-    if (before !== undefined) return tagOf(this.tags, before.operation);
+    const at = this.entries.positionOf(operation);
+    if (at > 0) return tagOf(this.tags, this.entries.operationAt(at - 1));
     return this.base.index < operation ? this.base : null;
   }
 
@@ -144,7 +150,7 @@ export class WriteAheadLog {
     const value = encodeUpdate(logged, VALUE_HEAD_BYTES, valueRoom);
     const file = isInline(value) ? null : this.fileFor(operation, capacity);
     this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value));
-    this.appended.push({ operation, bytes: value.length, file });
+    this.appended.push({ operation, bytes: value.length + RECORD_COST_BYTES, file });
   }
 
   /**
@@ -154,30 +160,32 @@ export class WriteAheadLog {
   passOver(operation: number): void {
     invariant(operation > this.end, 'Op-O1', () => `operation ${operation} is passed over after operation ${this.end}`);
     invariant(this.appended.length === 0, 'Op-O1', () => `operation ${operation} would leave a gap in the log`);
-    for (const entry of this.entries.slice(this.trimmed)) this.environment.remove('wal', operationKey(entry.operation));
+    this.removeFrom(this.trimmed);
     this.trimmed = this.entries.length;
     this.passedTo = operation;
   }
 
-  /** Removes the oldest records up to `applied` until the rest fits in `bytesMax`; within a transaction. */
+  /** Removes some of the oldest records up to `applied`, until the rest fits in `bytesMax`; within a transaction. */
   trim(applied: number, bytesMax: number): void {
+    const { entries } = this;
     let total = this.total + this.appended.reduce((sum, entry) => sum + entry.bytes, 0);
     const before = this.trimmed;
-    for (let at = this.trimmed; at < this.entries.length && total > bytesMax; at++) {
-      const entry = this.entries[at] as Entry;
-      if (entry.operation > applied) break;
-      this.environment.remove('wal', operationKey(entry.operation));
-      total -= entry.bytes;
+    const end = Math.min(entries.length, before + TRIM_RECORDS_MAX);
+    for (let at = before; at < end && total > bytesMax; at++) {
+      const operation = entries.operationAt(at);
+      if (operation > applied) break;
+      this.environment.remove('wal', operationKey(operation));
+      total -= entries.bytesAt(at);
       this.trimmed++;
     }
     if (this.trimmed === before) return;
     const tags = this.changedTags ?? this.tags;
-    this.changedTags = behind(tags, tagOf(tags, (this.entries[this.trimmed - 1] as Entry).operation));
+    this.changedTags = behind(tags, tagOf(tags, entries.operationAt(this.trimmed - 1)));
   }
 
   /** Empties the log, which then begins after `at`; within a transaction that changes nothing else of it. */
   reset(at: LogTag): void {
-    for (const { operation } of this.entries) this.environment.remove('wal', operationKey(operation));
+    this.removeFrom(0);
     this.trimmed = this.entries.length;
     this.resetTo = at.index;
     this.changedTags = logBehind(at);
@@ -185,10 +193,16 @@ export class WriteAheadLog {
 
   /** Removes everything after an operation of the log or its base; within a transaction that changes nothing else of it. */
   rewind(to: LogTag): void {
-    this.cut = this.entries.length - this.positionOf(to.index + 1);
-    for (const { operation } of this.entries.slice(this.entries.length - this.cut)) this.environment.remove('wal', operationKey(operation));
+    const from = this.entries.positionOf(to.index + 1);
+    this.cut = this.entries.length - from;
+    this.removeFrom(from);
     this.resetTo = to.index;
     this.changedTags = upTo(this.tags, to.index);
+  }
+
+  /** Removes the records from a position on; within a transaction. */
+  private removeFrom(from: number): void {
+    for (let at = from; at < this.entries.length; at++) this.environment.remove('wal', operationKey(this.entries.operationAt(at)));
   }
 
   /** Writes changed tags; the last step of a transaction. */
@@ -201,17 +215,20 @@ export class WriteAheadLog {
   keep(): void {
     this.files.keep();
     this.tags = this.changedTags ?? this.tags;
-    for (const entry of [...this.entries.splice(this.entries.length - this.cut), ...this.entries.splice(0, this.trimmed)]) {
-      this.total -= entry.bytes;
-      this.use(entry.file, -1);
-    }
+    const { length } = this.entries;
+    this.unuse(length - this.cut, length);
+    this.entries.dropLast(this.cut);
+    this.unuse(0, this.trimmed);
+    this.entries.dropFirst(this.trimmed);
     for (const entry of this.appended) this.add(entry);
     this.newest = this.resetTo ?? this.passedTo ?? this.appended.at(-1)?.operation ?? this.newest;
     // Later operations may have the numbers of files that are deleted now.
     if (this.resetTo !== null) this.current = null;
     this.settle();
     for (const [file, records] of this.uses) {
-      if (records > 0 || file === this.current) continue;
+      if (records > 0) continue;
+      if (file === this.current && this.files.end(file) < FILE_BYTES_MIN) continue;
+      if (file === this.current) this.current = null;
       this.uses.delete(file);
       this.files.remove(file);
     }
@@ -241,8 +258,8 @@ export class WriteAheadLog {
   entriesAfter(after: number, bytesMax: number): ShardEntry[] | null {
     const found: ShardEntry[] = [];
     let bytes = 0;
-    for (let at = this.positionOf(after + 1); at < this.entries.length && bytes < bytesMax; at++) {
-      const { operation } = this.entries[at] as Entry;
+    for (let at = this.entries.positionOf(after + 1); at < this.entries.length && bytes < bytesMax; at++) {
+      const operation = this.entries.operationAt(at);
       const encoded = this.encodedOf(operation);
       if (encoded === null) return null;
       found.push({ tag: tagOf(this.tags, operation), operation: encoded });
@@ -262,27 +279,18 @@ export class WriteAheadLog {
 
   /** Operations after `applied`, in order. Errors: `storage` for a damaged record. */
   *after(applied: number): Generator<{ operation: number; logged: LoggedOperation; bytes: number }> {
-    for (const { operation, bytes } of [...this.entries]) {
-      if (operation <= applied) continue;
-      yield { operation, logged: decodeUpdate(this.read(operation)), bytes };
+    // The log may lose its oldest records in between.
+    let at = this.entries.positionOf(applied + 1);
+    while (at < this.entries.length) {
+      const operation = this.entries.operationAt(at);
+      yield { operation, logged: decodeUpdate(this.read(operation)), bytes: this.entries.bytesAt(at) };
+      at = this.entries.positionOf(operation + 1);
     }
   }
 
   private read(operation: number): Uint8Array {
     const record = this.environment.get('wal', operationKey(operation)) ?? new Uint8Array(0);
     return loadValue(this.files, record, `wal/${operation}`, `operation ${operation}`);
-  }
-
-  /** Position of the first entry with this number or a higher one. */
-  private positionOf(operation: number): number {
-    let low = 0;
-    let high = this.entries.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.entries[middle] as Entry).operation < operation) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   private fileFor(operation: number, capacity: number): number {
@@ -293,19 +301,27 @@ export class WriteAheadLog {
   }
 
   /** The entry of a record. Damage is reported when its operation is read. */
-  private entryOf(operation: number, record: Uint8Array): Entry {
+  private entryOf(operation: number, record: Uint8Array): LogEntry {
     try {
       const value = decodeValue(record, `wal/${operation}`);
-      if (value instanceof Uint8Array) return { operation, bytes: record.length, file: null };
+      if (value instanceof Uint8Array) return { operation, bytes: record.length + RECORD_COST_BYTES, file: null };
       this.files.claim(value);
-      return { operation, bytes: value.length, file: value.file };
+      return { operation, bytes: value.length + RECORD_COST_BYTES, file: value.file };
     } catch (error) {
       if (!(error instanceof TroupeError)) throw error;
-      return { operation, bytes: record.length, file: null };
+      return { operation, bytes: record.length + RECORD_COST_BYTES, file: null };
     }
   }
 
-  private add(entry: Entry): void {
+  /** The entries from one position up to another are going. */
+  private unuse(from: number, to: number): void {
+    for (let at = from; at < to; at++) {
+      this.total -= this.entries.bytesAt(at);
+      this.use(this.entries.fileAt(at), -1);
+    }
+  }
+
+  private add(entry: LogEntry): void {
     this.entries.push(entry);
     this.total += entry.bytes;
     this.use(entry.file, 1);

@@ -9,11 +9,13 @@ import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { LmdbError } from '../disk/lmdb.js';
+import type { LogRetention } from '../replica/log-retention.js';
 import type { Pause } from '../replica/operations.js';
 import type { IsOver } from '../replica/slices.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import type { FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
+import type { KeptLog, LogKeeping } from './log-keeping.js';
 import { type WriteMessage, writeGroup } from './write-group.js';
 
 /** Bytes of request bodies that are committed together. */
@@ -35,6 +37,8 @@ export interface WriterPort {
   warn(message: string): void;
   /** The memories of segments that went are freed with their last object in this thread. */
   collectGarbageSoon(): void;
+  /** A log is open from now on, or not any more. */
+  logs: LogKeeping;
 }
 
 /** Pauses between tries to apply what is logged: each twice the one before it, up to the longest. After about a minute it is given up. */
@@ -50,7 +54,7 @@ type StoreCall = Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' | 'open'
 const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   missing: (store, { ids }) => store.missing(ids),
   position: (store) => store.log.position,
-  entriesAfter: (store, { after, bytesMax }) => store.log.entriesAfter(after, bytesMax),
+  entriesAfter: (store, { after, bytesMax }) => store.entriesAfter(after, bytesMax),
   resetLog: (store, { at }) => store.log.reset(at),
   rewindLog: (store, { to }) => store.log.rewind(to),
   digest: (store, { leaders }) => store.copies.digest(leaders),
@@ -75,7 +79,7 @@ interface Running {
   readonly waiting: Set<number>;
 }
 
-export class ReplicaWriter {
+export class ReplicaWriter implements KeptLog {
   private queue: ToWriter[] = [];
   private running: Running | null = null;
   private store: ReplicaStore | null = null;
@@ -278,7 +282,7 @@ export class ReplicaWriter {
   /** Returns the answer's value. */
   private async perform(message: Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' }>): Promise<unknown> {
     if (message.kind === 'open') return this.openStore(message);
-    if (message.kind === 'close') return this.closeStore(message.frees);
+    if (message.kind === 'close') return this.closeStore(message.frees, message.sleeps);
     if (this.store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
     return decideInRow(STORE_CALLS, this.store, message);
   }
@@ -288,13 +292,44 @@ export class ReplicaWriter {
     this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
     this.fatalReported = false;
     this.purgeNeeded = true;
+    this.port.logs.begin(this);
   }
 
-  private async closeStore(frees: boolean): Promise<void> {
+  private async closeStore(frees: boolean, sleeps: boolean): Promise<void> {
     const { store } = this;
+    this.port.logs.end(this);
+    if (sleeps && store !== null) this.shortenForSleep(store);
     this.store = null;
     await store?.close();
     if (frees) this.port.collectGarbageSoon();
+  }
+
+  /** Kept-K3. What the disk refuses to remove counts as it is. */
+  private shortenForSleep(store: ReplicaStore): void {
+    store.retention.limit(this.port.logs.sleepingBytesMax);
+    if (!store.retention.isTooLong) return;
+    try {
+      while (store.shortenLog());
+    } catch (error) {
+      rethrowBroken(error);
+      this.port.warn(`replica ${this.key}: its log cannot be shortened: ${String(error)}`);
+    }
+    this.port.post({ kind: 'stats', stats: this.statsOf(store) });
+  }
+
+  // ---------------------------------------------------------------- what the log keeps
+
+  get retention(): LogRetention | null {
+    return this.store?.retention ?? null;
+  }
+
+  limitLog(bytesMax: number): void {
+    const { retention } = this;
+    if (retention === null) return;
+    retention.limit(bytesMax);
+    if (!retention.isTooLong) return;
+    this.purgeNeeded = true;
+    this.schedule();
   }
 
   /** Answers when the copy is made; the messages behind are carried out meanwhile. */
@@ -302,7 +337,10 @@ export class ReplicaWriter {
     try {
       const { store } = this;
       if (store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
-      const value = await store.checkpoint(folder);
+      const made = store.checkpoint(folder);
+      // The log may keep more from now on.
+      this.port.logs.plan();
+      const value = await made;
       this.port.post({ kind: 'answer', id, value, stats: this.statsOf(this.store) });
     } catch (error) {
       if (error instanceof BrokenInvariant) {
@@ -317,15 +355,20 @@ export class ReplicaWriter {
     this.schedule();
   }
 
-  /** Removes some of what retired segments left; goes on in later turns. */
+  /** Removes some of what retired segments left, and of what the log may not keep; goes on in later turns. */
   private purge(): void {
+    const { store } = this;
     this.purgeNeeded = false;
     try {
-      this.purgeNeeded = this.store?.purge() ?? false;
+      if (store?.retention.isTooLong === true) {
+        this.purgeNeeded = store.shortenLog();
+        this.port.post({ kind: 'stats', stats: this.statsOf(store) });
+      }
+      this.purgeNeeded = (store?.purge() ?? false) || this.purgeNeeded;
     } catch (error) {
       rethrowBroken(error);
-      // The disk refuses; the next retirement or the next start tries again.
-      this.port.warn(`replica ${this.key}: cannot remove records of retired segments: ${String(error)}`);
+      // The disk refuses; the next retirement, the next plan or the next start tries again.
+      this.port.warn(`replica ${this.key}: cannot remove records of retired segments or of the log: ${String(error)}`);
     }
   }
 

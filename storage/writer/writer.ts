@@ -1,10 +1,12 @@
 /** Worker entry of a home worker: it writes the replicas that are its own. */
 
-import { parentPort, receiveMessageOnPort } from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import type { FromWriter, ToWriter } from '../threads/messages.js';
+import type { LogShare } from '../wal/log-budget.js';
+import { LogKeeping } from './log-keeping.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
 import { sliceMs, Turns } from './turns.js';
 
@@ -14,6 +16,13 @@ if (port === null) throw new Error('writer.js is the entry of a worker thread');
 const writers = new Map<string, ReplicaWriter>();
 const garbage = new GarbageCollector();
 const turns = new Turns();
+const { logs: logShare } = workerData as { readonly logs: LogShare };
+const logs = new LogKeeping(logShare, {
+  now: () => steadyNowMs(),
+  after: (ms, run) => {
+    setTimeout(run, ms).unref();
+  },
+});
 
 const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
@@ -39,6 +48,7 @@ const writerPort: WriterPort = {
   // Reaches standard error through the main thread, with the name of this warning.
   warn: (message) => process.emitWarning(message, 'TroupeWriter'),
   collectGarbageSoon: () => garbage.soon(),
+  logs,
 };
 
 /** Takes what has come meanwhile, so that a group gets as large as the load asks for. */
@@ -52,6 +62,7 @@ function drain(): void {
 function receive(message: ToWriter): void {
   const key = message.kind === 'open' ? message.spec.key : message.key;
   turns.came(key, performance.now());
+  logs.used();
   let writer = writers.get(key);
   if (writer === undefined) {
     const made = new ReplicaWriter(key, writerPort, () => {

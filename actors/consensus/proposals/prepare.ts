@@ -60,6 +60,7 @@ export function retryOfRefused(submission: Submission, reason: ErrorReason | und
     case 'otherCollection':
     case 'failedOnApply':
     case 'damaged':
+    case 'checkpointLost':
     case 'notReached':
     case 'answerLost':
     case 'actorCrashed':

@@ -3,7 +3,7 @@
 import type { PeerCalls } from '../../../cluster/data-messages.js';
 import type { TransferRun } from '../../../cluster/transfer/runs.js';
 import { TroupeError } from '../../../protocols/errors.js';
-import type { ReplicaKey } from '../../../storage/threads/messages.js';
+import type { ReplicaKey, ReplicaStats } from '../../../storage/threads/messages.js';
 import type { ShardLogPort } from '../../../storage/threads/shard-log.js';
 import type { StagedFile, StagedFiles } from '../../collection/staged-files.js';
 import type { CollectionStore } from '../../collection/store.js';
@@ -15,12 +15,15 @@ const PART_MS = 30_000;
 const INSTALL_MS = 600_000;
 
 export interface FileSenderParts {
-  readonly engine: Pick<ShardLogPort, 'checkpoint' | 'releaseCheckpoint'>;
+  readonly engine: Pick<ShardLogPort, 'checkpoint' | 'releaseCheckpoint'> & { stats(key: ReplicaKey): ReplicaStats | null };
   readonly calls: PeerCalls;
   readonly store: Pick<CollectionStore, 'staging' | 'staged'>;
 }
 
-/** Resolves when the target has installed the files. The leader's replica stays in use meanwhile. Errors: those of the engine, the disk, the target. */
+/**
+ * Resolves when the target has installed the files. The leader's replica stays in use meanwhile. Errors: those of the engine, the disk, the
+ * target; `unavailable` with the reason `checkpointLost` as soon as the files are in vain (Transfer-M13).
+ */
 export async function sendFiles(
   { calls, engine, store }: FileSenderParts,
   key: ReplicaKey,
@@ -42,6 +45,7 @@ export async function sendFiles(
     for (const file of files) {
       for await (const { bytes, offset } of partsOf(store.staged, folder, file)) {
         if (signal.aborted) throw new TroupeError('unavailable', 'the transfer has ended');
+        if (engine.stats(key)?.lostCheckpoint === true) throw checkpointLost();
         await calls.call(transfer.to, { kind: 'putFile', ...address, path: file.path, offset, bytes }, PART_MS);
         sent += bytes.length;
         onSent(sent, total);
@@ -53,6 +57,11 @@ export async function sendFiles(
     if (made) await engine.releaseCheckpoint(key).catch(() => {});
     await store.staged.remove(folder);
   }
+}
+
+function checkpointLost(): TroupeError {
+  const detail = 'while the files were sent, more was written than the logs of this node may keep (`storage.log_budget_mb`)';
+  return new TroupeError('unavailable', detail, { reason: 'checkpointLost' });
 }
 
 /** An empty file is one part, too. */

@@ -174,6 +174,9 @@ const ATTACH: Retried = { kind: 'attach' };
 /** Files are there once the target is announced, and it would take no others. */
 function failCopying(state: Copying, message: MessageOf<'failed'>): TransferStep {
   const known = withAnnounced(state, message);
+  const { detail, reason } = message.error;
+  // The same files would take as long once more.
+  if (reason === 'checkpointLost' && !known.announced) return restart(known, 'stream_records', detail);
   return fail(known, message.error, known.announced ? ATTACH : { kind: 'copy' });
 }
 

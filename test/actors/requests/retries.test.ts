@@ -25,6 +25,7 @@ const DECISIONS: Readonly<Record<ErrorReason, Decision>> = {
   otherCollection: NEVER,
   changedMeanwhile: NEVER,
   placementChanged: NEVER,
+  checkpointLost: NEVER,
   failedOnApply: { ...NEVER, mayBeWritten: true },
   damaged: { ...NEVER, mayBeWritten: true },
   notReached: { ...NEVER, write: 'whenLedElsewhere', question: 'whenLedElsewhere' },

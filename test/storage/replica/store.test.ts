@@ -635,3 +635,45 @@ test("a record of the log's leaders that is damaged is named", async (t) => {
   writeFileSync(file, bytes);
   await assert.rejects(Replica.open(specOf(folder)), /record `meta\/log` is damaged/);
 });
+
+test('a log that may keep less than it has is shortened in some commits, and tells others that it does not go back any more', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const text = 'x'.repeat(20_000);
+  for (let id = 1; id <= 100; id++) replica.logThenApply(upsert([{ id, seed: id, payload: { text } }]));
+  const { retention } = replica.store;
+  assert.ok(replica.store.stats().walBytes > 2_000_000);
+  assert.equal(retention.isTooLong, false);
+  retention.limit(1_000_000);
+  assert.equal(retention.isTooLong, true);
+  while (replica.store.shortenLog());
+  const { walBytes } = replica.store.stats();
+  assert.ok(walBytes <= 1_000_000 && walBytes > 900_000, `${walBytes} bytes`);
+  assert.equal(replica.points().size, 100);
+  assert.ok(replica.store.log.position.base.index > 40);
+  retention.limit(0);
+  while (replica.store.shortenLog());
+  assert.equal(replica.store.stats().walBytes, 0);
+  assert.deepEqual(readdirSync(path.join(replica.spec.folder, 'wal')), [], 'the file that was written last goes with its operations');
+});
+
+test('a checkpoint whose log grows beyond its bound is given up: the log is cut, and the loss is told until the checkpoint is let go of', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const { retention } = replica.store;
+  replica.apply(upsert([{ id: 0, seed: 1 }]));
+  await replica.store.checkpoint(path.join(temporaryFolder(t), 'copy'));
+  retention.limit(1_000_000);
+  const text = 'x'.repeat(100_000);
+  const write = (id: number) => replica.apply(upsert([{ id, seed: id, payload: { text } }]));
+  for (let id = 1; id <= 9; id++) write(id);
+  assert.deepEqual([retention.keepsLog, replica.store.stats().lostCheckpoint], [true, undefined]);
+  assert.ok(replica.store.stats().walBytes > 900_000, 'within its bound everything after the checkpoint is kept');
+  for (let id = 10; id <= 40; id++) write(id);
+  assert.deepEqual([retention.keepsLog, replica.store.stats().lostCheckpoint], [false, true]);
+  assert.ok(replica.store.stats().walBytes <= 1_000_000);
+  assert.ok(replica.warnings.some((warning) => warning.includes('a checkpoint for a transfer is given up')));
+  assert.throws(() => replica.store.checkpoint(path.join(temporaryFolder(t), 'next')), /has not been released yet/);
+  replica.store.releaseCheckpoint();
+  await replica.store.checkpoint(path.join(temporaryFolder(t), 'next'));
+  assert.deepEqual([retention.keepsLog, replica.store.stats().lostCheckpoint], [true, undefined]);
+  assert.equal(replica.points().size, 41);
+});

@@ -5,9 +5,11 @@ import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { Operations } from '../../../storage/replica/operations.js';
 import type { FromWriter, ToWriter } from '../../../storage/threads/messages.js';
+import { LogKeeping } from '../../../storage/writer/log-keeping.js';
 import { ReplicaWriter, type WriterPort } from '../../../storage/writer/replica-writer.js';
 import { byIds, specOf, temporaryFolder } from '../replica/support.js';
 import { ALONE } from '../write.js';
+import { UNLIMITED_LOGS } from './logs.js';
 
 const KEY = 'test/0';
 const OPERATION = encodeUpdate({ operation: { kind: 'deletePoints', selector: byIds(1) }, chained: false });
@@ -27,6 +29,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       end: (error) => ended.push(error),
       warn: () => {},
       collectGarbageSoon: () => {},
+      logs: new LogKeeping(UNLIMITED_LOGS, { now: () => Date.now(), after }),
     },
     () => {},
   );

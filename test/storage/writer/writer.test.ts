@@ -12,6 +12,7 @@ import { residentOffset, type VectorLayout } from '../../../storage/segment/layo
 import type { FromWriter, ReplicaStats, ToWriter, WrittenTags } from '../../../storage/threads/messages.js';
 import { configOf, specOf, temporaryFolder } from '../replica/support.js';
 import { ALONE } from '../write.js';
+import { UNLIMITED_LOGS } from './logs.js';
 
 const KEY = 'test/0';
 
@@ -29,7 +30,7 @@ class Home {
   }
 
   static async start(t: TestContext): Promise<Home> {
-    const worker = new Worker(new URL('../../../storage/writer/writer.js', import.meta.url));
+    const worker = new Worker(new URL('../../../storage/writer/writer.js', import.meta.url), { workerData: { logs: UNLIMITED_LOGS } });
     t.after(() => worker.terminate());
     const home = new Home(worker);
     await once(worker, 'message');
@@ -181,7 +182,7 @@ test('a replica is closed in the middle of an acknowledged operation, which goes
   const acknowledged = { operation_id: 5, status: 'acknowledged' };
   assert.deepEqual(await home.write('setPayload', setAll, { wait: false }), acknowledged);
   const waiting = home.write('upsertPoints', { points: [point(1)] });
-  const closed = home.ask({ kind: 'close', key: KEY, frees: false });
+  const closed = home.ask({ kind: 'close', key: KEY, frees: false, sleeps: false });
   assert.equal(await waiting, 'unavailable');
   assert.equal((await closed).kind, 'answer');
   const opened = await home.open(folder);
@@ -196,7 +197,7 @@ test('replicas are closed, opened again, and refused while they are not open', a
   assert.equal(await home.write('upsertPoints', { points: [point(1)] }), 'unavailable');
   await home.open(folder);
   await home.write('upsertPoints', { points: [point(1)] }, { wait: false });
-  assert.equal((await home.ask({ kind: 'close', key: KEY, frees: false })).kind, 'answer');
+  assert.equal((await home.ask({ kind: 'close', key: KEY, frees: false, sleeps: false })).kind, 'answer');
   assert.equal(await home.write('upsertPoints', { points: [point(1)] }), 'unavailable');
   assert.equal((await home.open(folder)).points, 1);
   const damaged = await home.ask({
@@ -249,6 +250,6 @@ test('encoded operations are checked, logged as they are and applied in order; t
   assert.equal(await missing(3, 4), 4);
   assert.equal(await write('shown', upsert(5, 'other')), 'wrongInput');
   assert.deepEqual(await write('applied', clear(3)), [6]);
-  await home.ask({ kind: 'close', key: KEY, frees: false });
+  await home.ask({ kind: 'close', key: KEY, frees: false, sleeps: false });
   assert.equal((await home.open(folder)).points, 3);
 });

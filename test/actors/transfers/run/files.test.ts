@@ -11,9 +11,11 @@ import type { Assignment } from '../../../../actors/shard-log/assignments.js';
 import { discardFiles, type FileCall, receiveFiles } from '../../../../actors/transfers/run/receive-files.js';
 import { sendFiles } from '../../../../actors/transfers/run/send-files.js';
 import type { DataAnswer } from '../../../../cluster/data-messages.js';
-import { TroupeError as Thrown, type TroupeError } from '../../../../protocols/errors.js';
+import { reasonOf, TroupeError as Thrown, type TroupeError } from '../../../../protocols/errors.js';
 import type { ReplicaState } from '../../../../protocols/model/cluster.js';
+import type { ReplicaStats } from '../../../../storage/threads/messages.js';
 import { transferOf } from '../../../cluster/transfer/support.js';
+import { sampleStats } from '../../samples.js';
 
 const RUN = {
   collection: 'cities',
@@ -73,6 +75,7 @@ function leader(
   refusal?: TroupeError,
 ) {
   let released = 0;
+  let stats: ReplicaStats | null = null;
   const engine = {
     checkpoint: async (_key: string, folder: string) => {
       if (refusal !== undefined) throw refusal;
@@ -87,11 +90,15 @@ function leader(
     releaseCheckpoint: async () => {
       released += 1;
     },
+    stats: () => stats,
   };
   const calls = { call: (_peer: number, call: unknown) => answer(call as FileCall) };
   const sent: number[] = [];
   const send = () => sendFiles({ engine, calls, store }, 'cities/0', RUN, (bytes) => sent.push(bytes), new AbortController().signal);
-  return { send, sent, released: () => released };
+  const loseCheckpoint = () => {
+    stats = sampleStats([], { key: 'cities/0', lostCheckpoint: true });
+  };
+  return { send, sent, released: () => released, loseCheckpoint };
 }
 
 test('files arrive as they were when the checkpoint was made and take the place of all that was there', async (t) => {
@@ -120,6 +127,19 @@ test('the checkpoint is let go of when the target fails, and what has arrived is
   assert.ok((await readFile(staged)).length > 0);
   await discardFiles(services, { collection: 'cities', uid: 5, shardId: 0, startedAt: 10 });
   await assert.rejects(readFile(staged));
+});
+
+test('files are not sent any more once the log has lost what they need: the transfer is told so, and the checkpoint let go of', async (t) => {
+  const { answer, installed, root, store } = await target();
+  t.after(() => rm(root, { recursive: true, force: true }));
+  let parts = 0;
+  const { loseCheckpoint, released, send } = leader(store, (call) => {
+    parts += 1;
+    if (parts === 2) loseCheckpoint();
+    return answer(call);
+  });
+  await assert.rejects(send(), (error) => reasonOf(error) === 'checkpointLost');
+  assert.deepEqual([parts, released(), installed.length], [2, 1, 0]);
 });
 
 test('files that did not arrive whole are not installed', async (t) => {

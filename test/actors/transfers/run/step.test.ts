@@ -127,6 +127,12 @@ test('a delta never resets the log of its target', () => {
   ]);
 });
 
+test('a copy of files whose log could not be kept goes on with another method at once', () => {
+  const lost = { code: 'unavailable', detail: 'too much was written', reason: 'checkpointLost' } as const;
+  const story = new Story('snapshot', 'PartialSnapshot').hear({ kind: 'failed', error: lost, announced: false, nowMs: 2000 }, AGREED);
+  assert.deepEqual(story.lines, ['sendFiles', 'propose restartTransfer stream_records in term 3']);
+});
+
 test('a delta that cannot be had goes on with records', () => {
   const story = new Story('wal_delta', 'Recovery').hear(attached('refused'), AGREED);
   assert.deepEqual(story.lines, ['attach without reset', 'propose restartTransfer stream_records in term 3']);
