@@ -86,6 +86,7 @@ export async function compose(
     cluster,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
     updateRateLimit: storage.performance.update_rate_limit,
+    disk,
     memory: {
       figures: {
         budgetBytes: memory.ledger.budget.bytes,

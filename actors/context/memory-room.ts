@@ -21,6 +21,8 @@ export interface HeldRoom {
 
 /** Writes leave so much of the budget to builds, which make room again. */
 const WRITE_SHARE = 0.85;
+/** Copies of other replicas leave less, so that the leader refuses its clients before a follower refuses the leader. */
+const COPY_SHARE = 0.925;
 /** A build has its sources in memory, so that its result should be no larger than a part of the budget. */
 const RESULT_SHARE = 0.2;
 
@@ -74,6 +76,11 @@ export class MemoryRoom {
   /** What the process may use for writes to be taken. */
   get writeBytesMax(): number {
     return this.figures === null ? Number.POSITIVE_INFINITY : Math.floor(this.figures.budgetBytes * WRITE_SHARE);
+  }
+
+  /** As `writeBytesMax`, for copies of other replicas. */
+  get copyBytesMax(): number {
+    return this.figures === null ? Number.POSITIVE_INFINITY : Math.floor(this.figures.budgetBytes * COPY_SHARE);
   }
 
   /** The most bytes of vectors that a segment should have which a build makes of several. */

@@ -9,6 +9,7 @@ import type { ReplicaFiles } from '../replica/files.js';
 import type { EnginePort } from '../runtime/ports.js';
 import type { EngineSignals } from '../runtime/signals.js';
 import type { Assignments } from '../shard-log/assignments.js';
+import type { CopyRoom } from './copy-room.js';
 import type { MemoryRoom } from './memory-room.js';
 import type { OpeningGate } from './opening-gate.js';
 import type { VerifiedReplicas } from './verified-replicas.js';
@@ -28,6 +29,7 @@ export interface NodeServices {
   readonly verified: VerifiedReplicas;
   readonly budget: BuildBudget;
   readonly room: MemoryRoom;
+  readonly copyRoom: CopyRoom;
   readonly openingGate: OpeningGate;
   readonly cpus: number;
   /** Calls to other nodes; `unavailable` on a node without a cluster. */

@@ -4,11 +4,14 @@ import type { DataAnswer } from '../../cluster/data-messages.js';
 import type { Fetch, Fetched, HeardCall, ReadPart } from '../../cluster/replication/messages.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
+import type { CopyRoom } from '../context/copy-room.js';
 import type { EnginePort } from '../runtime/ports.js';
 
-export async function callOwnReplica(engine: EnginePort, key: ReplicaKey, call: HeardCall): Promise<DataAnswer> {
+/** Errors: those of the engine; `outOfDisk` and `outOfMemory` for what this node has no room for. */
+export async function callOwnReplica(engine: EnginePort, room: CopyRoom, key: ReplicaKey, call: HeardCall): Promise<DataAnswer> {
   switch (call.kind) {
     case 'append':
+      room.requireForEntries(call.entries);
       await engine.append(key, call.previous, call.entries, call.until);
       return done(0);
     case 'position':
@@ -24,6 +27,7 @@ export async function callOwnReplica(engine: EnginePort, key: ReplicaKey, call: 
     case 'digest':
       return { kind: 'digest', ...(await engine.digest(key, call.leaders)) };
     case 'replaceBuckets':
+      room.require(call.bytes.length);
       return done(await engine.replaceBuckets(key, call.bytes));
     case 'applySettings':
       await engine.applySettings(key, call.operations);

@@ -80,7 +80,7 @@ const EFFECTS: Row<ReplicationActorEffect, Performing, void> = {
   fetch,
   carryOut: ({ context }, { call: asked, caller }) => {
     const { key, services } = context.props;
-    answerWith(context, caller, callOwnReplica(services.engine, key, asked));
+    answerWith(context, caller, callOwnReplica(services.engine, services.copyRoom, key, asked));
   },
   findMissing: ({ context }, { caller, deadlineMs, ids }) => {
     const { key, services } = context.props;

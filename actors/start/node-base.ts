@@ -2,11 +2,13 @@
 
 import os from 'node:os';
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { CopyDisk } from '../../storage/disk/disk-watch.js';
 import { loadedBytes } from '../../storage/replica/loaded-bytes.js';
 import { verifyReplicas } from '../../storage/verify/verify-lmdb.js';
 import { type CollectionStore, openCollectionStore } from '../collection/store.js';
 import type { ClusterOptions } from '../consensus/cluster-api.js';
 import type { Stopwatch } from '../context/call-stats.js';
+import { CopyRoom } from '../context/copy-room.js';
 import { type MemoryFigures, MemoryRoom } from '../context/memory-room.js';
 import { openingGate } from '../context/opening-gate.js';
 import type { NodeServices } from '../context/services.js';
@@ -46,6 +48,8 @@ export interface NodeOptions {
   readonly cpus?: number;
   /** Default: a node that looks at no memory. */
   readonly memory?: NodeMemory;
+  /** Default: a node that looks at no disk. */
+  readonly disk?: CopyDisk;
   readonly clock?: Clock;
   /** The node's actor crashed too often: the process should end. */
   readonly onFatal?: (error: ErrorFacts) => void;
@@ -109,6 +113,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
       (delayMs, run) => void ports.timers.after(delayMs, run),
     ),
     room,
+    copyRoom: new CopyRoom(options.disk ?? null, room),
     openingGate: openingGate(options.memory?.recoveryMode ?? null, room, options.memory === undefined ? null : loadedBytes),
     cpus,
     assignments: new Assignments(options.cluster == null),

@@ -5,7 +5,13 @@
  *   something go on.
  * - **Disk-D2** A reserve file lies in the storage folder. It is given up when nothing else is free, so that a node can start, delete and
  *   make segments smaller on a full disk. It is made again when there is room for it above the mark.
+ * - **Disk-D3** Copies of other replicas (entries of a leader, points and files of a transfer) are taken down to half of the mark: where disks are
+ *   alike, the leader refuses its clients first, and no follower falls behind. A follower that refuses is taken for one that does not answer: its
+ *   leader waits, then has it made Dead, and a transfer fills it when there is room.
  */
+
+import { TAKES_ROOM } from '../../protocols/model/update.js';
+import { updateKindOf } from '../../protocols/update-codec.js';
 
 const MEBIBYTE = 1 << 20;
 /** Share of the disk that stays free, within bounds, where the settings say nothing. */
@@ -37,6 +43,20 @@ export function diskMarks(totalBytes: number, freeMegabytes: number | null, rese
 /** Whether a write that needs room may begin. bytes: of its body. heldBytes: of the reserve; what it lacks is no room for writes. */
 export function hasRoomFor({ freeBytesMin, reserveBytes }: DiskMarks, freeBytes: number, heldBytes: number, bytes: number): boolean {
   return freeBytes - bytes >= freeBytesMin + Math.max(0, reserveBytes - heldBytes);
+}
+
+/** The mark for copies (Disk-D3). */
+export function copyMarks(marks: DiskMarks): DiskMarks {
+  return { ...marks, freeBytesMin: Math.floor(marks.freeBytesMin / 2) };
+}
+
+/** Whether one of these encoded operations needs room. Empty ones (barriers) need none. */
+export function takesRoom(operations: Iterable<Uint8Array>): boolean {
+  for (const bytes of operations) {
+    const kind = updateKindOf(bytes);
+    if (kind === null || TAKES_ROOM[kind]) return true;
+  }
+  return false;
 }
 
 /** What to do about the reserve. heldBytes: its size now, 0 if there is none. */

@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSy
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
-import { type DiskFigures, type DiskMarks, diskMarks, hasRoomFor, reserveMove } from './disk-room.js';
+import { copyMarks, type DiskFigures, type DiskMarks, diskMarks, hasRoomFor, reserveMove } from './disk-room.js';
 
 export interface DiskReport extends DiskFigures, DiskMarks {
   /** Size of the reserve that is held now, 0 if it is given up or there is none. */
@@ -21,6 +21,12 @@ export interface DiskRoom {
   require(bytes: number): void;
 }
 
+/** What a node asks before it takes a copy from another one (Disk-D3). */
+export interface CopyDisk {
+  /** Why so many bytes have no room; null: they have. */
+  refuseCopy(bytes: number): TroupeError | null;
+}
+
 export type DiskNews = 'low' | 'enough' | 'given up' | 'held';
 
 const RESERVE_FILE = '.reserve';
@@ -30,7 +36,7 @@ const FIGURE_AGE_MS = 20;
 const RETRY_MS = 10_000;
 const MEBIBYTE = 1 << 20;
 
-export class DiskWatch implements DiskRoom {
+export class DiskWatch implements DiskRoom, CopyDisk {
   readonly marks: DiskMarks;
   private readonly reserve: string;
   private timer: NodeJS.Timeout | null = null;
@@ -64,18 +70,27 @@ export class DiskWatch implements DiskRoom {
   }
 
   require(bytes: number): void {
+    const refusal = this.refuse(bytes, this.marks);
+    if (refusal !== null) throw refusal;
+  }
+
+  refuseCopy(bytes: number): TroupeError | null {
+    return this.refuse(bytes, copyMarks(this.marks));
+  }
+
+  private refuse(bytes: number, marks: DiskMarks): TroupeError | null {
     if (performance.now() - this.readMs > FIGURE_AGE_MS) this.read();
-    if (hasRoomFor(this.marks, this.figures.freeBytes - this.begunBytes, this.heldBytes, bytes)) {
+    if (hasRoomFor(marks, this.figures.freeBytes - this.begunBytes, this.heldBytes, bytes)) {
       this.begunBytes += bytes;
-      return;
+      return null;
     }
     this.refused++;
     this.tellLow(true);
     const { freeBytes } = this.figures;
     const detail =
-      `${megabytes(freeBytes)} are free on the disk of ${this.folder}, and ${megabytes(this.marks.freeBytesMin)} stay free ` +
+      `${megabytes(freeBytes)} are free on the disk of ${this.folder}, and ${megabytes(marks.freeBytesMin)} stay free ` +
       '(`storage.disk_free_min_mb`): delete points or collections, or give the disk more room; reads and deletions go on';
-    throw new TroupeError('outOfDisk', detail, { retryAfterMs: RETRY_MS, outcome: 'none' });
+    return new TroupeError('outOfDisk', detail, { retryAfterMs: RETRY_MS, outcome: 'none' });
   }
 
   report(): DiskReport {

@@ -9,6 +9,7 @@
  *   also by the end of its thread.
  * - **Memory-M3** What takes memory for good (points, new collections) is refused while the process uses more than 85 % of the budget; deletions and
  *   changes of configuration are not. The rest is for builds, which make room again.
+ *   Copies of other replicas are taken up to 92.5 %: where nodes are alike, the leader refuses its clients first (as Disk-D3).
  * - **Memory-M4** A build begins when the process's use and what all builds under way still need leave it room within the budget.
  * - **Memory-M5** The heap of a thread is bounded well below the budget, so that a thread which runs out of memory ends alone and its requests with
  *   it. A body has so few JSON values that they fit in half of the heap.

@@ -3,7 +3,8 @@
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import { TAKES_ROOM } from '../../protocols/model/update.js';
 import { addUsage } from '../../protocols/model/usage.js';
-import { encodeUpdate, NOTHING, updateKindOf } from '../../protocols/update-codec.js';
+import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
+import { takesRoom } from '../disk/disk-room.js';
 import type { DiskRoom } from '../disk/disk-watch.js';
 import type { ReplicaKey, ToShardLog, WrittenTags } from '../threads/messages.js';
 import type {
@@ -129,11 +130,8 @@ function givenAway(body: Uint8Array): Uint8Array {
   return body.byteLength > 0 && body.byteLength === body.buffer.byteLength ? body : copyOf(body);
 }
 
-/** Disk-D1. Empty writes (barriers) need none. */
+/** Disk-D1 */
 function needsRoom({ operations, undecoded }: TimedWrite): boolean {
   if (undecoded !== undefined) return TAKES_ROOM[undecoded.operation];
-  return operations.some((bytes) => {
-    const kind = updateKindOf(bytes);
-    return kind === null || TAKES_ROOM[kind];
-  });
+  return takesRoom(operations);
 }

@@ -3,6 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CollectionStore, openCollectionStore } from '../../actors/collection/store.js';
+import { CopyRoom } from '../../actors/context/copy-room.js';
 import type { CarriedOut, Desired, LocalData, NodeNews } from '../../actors/context/desired.js';
 import { MemoryRoom } from '../../actors/context/memory-room.js';
 import { openingGate } from '../../actors/context/opening-gate.js';
@@ -56,6 +57,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     verified,
     budget: new BuildBudget(1),
     room: new MemoryRoom(null),
+    copyRoom: new CopyRoom(null, new MemoryRoom(null)),
     openingGate: openingGate(null, new MemoryRoom(null), null),
     cpus: 2,
     calls: NO_CALLS,

@@ -16,7 +16,7 @@ const PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.-]+(?:\/[\w.-]+)*$/;
 
 /**
  * `done` when the part is written, or the files are in place, synced, and the replica is open with them. Errors: `conflict` unless
- * the replica is agreed to wait for these files (PartialSnapshot) in this term; `storage`; `wrongInput`.
+ * the replica is agreed to wait for these files (PartialSnapshot) in this term; `outOfDisk`, `outOfMemory`; `storage`; `wrongInput`.
  */
 export async function receiveFiles(services: NodeServices, entry: CollectionEntry, call: FileCall): Promise<DataAnswer> {
   const { term, shard, startedAt } = call;
@@ -26,8 +26,10 @@ export async function receiveFiles(services: NodeServices, entry: CollectionEntr
     throw new TroupeError('conflict', `shard ${shard.shardId} of ${shard.collection} is not on this node, or not yet`);
   const name = `transfer-${shard.uid}-${shard.shardId}-${startedAt}`;
   const folder = services.store.staging(name);
-  if (call.kind === 'putFile') await services.store.staged.write(folder, checked(call.path), call.offset, call.bytes);
-  else await install(services, entry, folder, call);
+  if (call.kind === 'putFile') {
+    services.copyRoom.require(call.bytes.length);
+    await services.store.staged.write(folder, checked(call.path), call.offset, call.bytes);
+  } else await install(services, entry, folder, call);
   return { kind: 'done', changed: 0 };
 }
 

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { openCollectionStore } from '../../../../actors/collection/store.js';
+import { CopyRoom } from '../../../../actors/context/copy-room.js';
+import { MemoryRoom } from '../../../../actors/context/memory-room.js';
 import type { NodeServices } from '../../../../actors/context/services.js';
 import type { CollectionEntry } from '../../../../actors/context/view.js';
 import type { ReplicaMessage } from '../../../../actors/replica/messages.js';
@@ -49,7 +51,8 @@ async function target(state: ReplicaState = 'PartialSnapshot') {
     since: new Map([[2, 4]]),
     transfers: [RUN.transfer],
   };
-  const services = { store, assignments: { peerId: 2, of: () => assignment } } as unknown as NodeServices;
+  const copyRoom = new CopyRoom(null, new MemoryRoom(null));
+  const services = { store, copyRoom, assignments: { peerId: 2, of: () => assignment } } as unknown as NodeServices;
   const installed: string[] = [];
   const during = { install: async () => {} };
   const actor = {
