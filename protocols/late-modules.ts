@@ -7,6 +7,10 @@ export function crypto(): typeof import('node:crypto') {
   return process.getBuiltinModule('node:crypto');
 }
 
+export function dns(): typeof import('node:dns/promises') {
+  return process.getBuiltinModule('node:dns/promises');
+}
+
 export function zlib(): typeof import('node:zlib') {
   return process.getBuiltinModule('node:zlib');
 }

@@ -1,8 +1,8 @@
 /** Whether nobody listens at an address any more, for certain: its own system says so by refusing the connection. */
 
-import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { dns } from '../../protocols/late-modules.js';
 import { channelTarget } from './address.js';
 
 /** `cluster.survivor`. */
@@ -17,7 +17,7 @@ const PATIENCE_MS = 500;
  */
 export async function refusesConnections(uri: string, anywhere: boolean): Promise<boolean> {
   const { hostname, port } = new URL(`http://${channelTarget(uri)}`);
-  const found = await lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true });
+  const found = await dns().lookup(hostname.replace(/^\[(.*)\]$/, '$1'), { all: true });
   const addresses = found.map(({ address }) => address);
   if (addresses.length === 0 || (!anywhere && !addresses.every(isOwn))) return false;
   const ends = await Promise.all(addresses.map((address) => call(address, Number(port || 80))));

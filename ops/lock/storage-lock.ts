@@ -6,7 +6,6 @@
  * watches the file, and takes the folder when nothing has touched it for three seconds.
  */
 
-import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -63,7 +62,7 @@ export async function lockStorage(folder: string, patienceMs: number, onLost: (e
 /** Null: the folder has an owner that is alive. */
 async function takeFile(folder: string, lockFile: string, kernelLock: KernelLock | null): Promise<OwnedFolder | null> {
   const self = ownIdentity();
-  const session = randomUUID();
+  const session = newSession();
   const locked = kernelLock?.file ?? null;
   const content = JSON.stringify({ session, ...self, kernelLock: locked } satisfies LockHolder);
   for (;;) {
@@ -75,6 +74,12 @@ async function takeFile(folder: string, lockFile: string, kernelLock: KernelLock
     if (verdict === 'alive' || (verdict === 'unknown' && (await isTouched(lockFile, found)))) return null;
     takeAway(lockFile, found.content, session);
   }
+}
+
+/** A name that no other process has. Not of `node:crypto`, which every node would load and keep (4 MB) for this alone. */
+function newSession(): string {
+  const parts = [process.pid, ...Array.from({ length: 4 }, () => Math.floor(Math.random() * 2 ** 32))];
+  return parts.map((part) => part.toString(16)).join('-');
 }
 
 function keep(owned: OwnedFolder, kernelLock: KernelLock | null, onLost: (error: unknown) => void): StorageLock {

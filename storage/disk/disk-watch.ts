@@ -3,7 +3,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import { crypto } from '../../protocols/late-modules.js';
 import { copyMarks, type DiskFigures, type DiskMarks, diskMarks, hasRoomFor, reserveMove } from './disk-room.js';
 
 export interface DiskReport extends DiskFigures, DiskMarks {
@@ -162,7 +161,7 @@ function made(file: string, bytes: number): boolean {
   try {
     const descriptor = openSync(draft, 'w');
     try {
-      const part = crypto().randomBytes(MEBIBYTE);
+      const part = new Uint8Array(Uint32Array.from({ length: MEBIBYTE / 4 }, () => Math.random() * 2 ** 32).buffer);
       for (let at = 0; at < bytes; at += part.length) writeSync(descriptor, part, 0, Math.min(part.length, bytes - at));
       fsyncSync(descriptor);
     } finally {
