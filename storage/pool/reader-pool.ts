@@ -14,8 +14,10 @@ import type { SharedLedger } from '../memory/shared-ledger.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
+import { CommonMemories } from '../threads/common-memories.js';
 import { threadEntry } from '../threads/entries.js';
 import type {
+  Attach,
   FromReader,
   OwnReads,
   PortionResult,
@@ -84,7 +86,6 @@ export interface ReaderPoolEvents {
 export type OpenReaderDoor = (reader: number) => { readonly port: MessagePort; readonly settings: unknown };
 
 /** A set of segments on its way to readers. */
-export type Attach = Extract<ToReader, { kind: 'attach' }>;
 
 const WAITING_READS_MAX = 1024;
 const WAITING_READ_BYTES_MAX = 256 << 20;
@@ -142,6 +143,8 @@ export class ReaderPool {
   private readonly slots: WorkerSlots<FromReader, ToReader>;
   private readonly reads: ReadState<ReadWork>;
   private readonly sets = new Map<ReplicaKey, ReplicaSets>();
+  /** By reader: of the port on which it gets sets. */
+  private readonly memories = new Map<number, CommonMemories>();
   private readonly detaching = new Map<ReplicaKey, Detaching>();
   private readonly closing: AbortSignal;
   private aliases: AliasMap = new Map();
@@ -441,7 +444,7 @@ export class ReaderPool {
     const kept = sets.attaches.filter((known) => known.openCommit === attach.openCommit && known.set.generation !== attach.set.generation);
     sets.hasOutlived ||= kept.length < sets.attaches.length;
     sets.attaches = [...kept, attach];
-    this.slots.postAll(attach);
+    for (const index of this.slots.indicesUp()) this.postAttach(index, attach);
   }
 
   /** Has every reader drop the sets before `generation`; `retired` follows when the last one has (View-V4). */
@@ -515,10 +518,17 @@ export class ReaderPool {
 
   // ---------------------------------------------------------------- threads
 
+  private postAttach(index: number, attach: Attach): void {
+    const memories = this.memories.get(index) ?? new CommonMemories();
+    this.memories.set(index, memories);
+    this.slots.post(index, { ...attach, set: memories.pack(attach.set) });
+  }
+
   private readerReady(index: number): void {
+    this.memories.delete(index);
     this.slots.post(index, { kind: 'aliases', aliases: this.aliases });
     this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
-    for (const { attaches } of this.sets.values()) for (const attach of attaches) this.slots.post(index, attach);
+    for (const { attaches } of this.sets.values()) for (const attach of attaches) this.postAttach(index, attach);
     this.slots.post(index, { kind: 'asleep', replicas: [...this.sets.values()].flatMap(({ sleeping }) => sleeping ?? []) });
     if (this.showingOwnReads === null) this.slots.post(index, this.ownReadsMessage());
     if (index < this.count) for (const open of this.openers) this.postDoor(index, open);

@@ -13,6 +13,7 @@ import { lacking } from '../disk/machine.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { readSleepRecord } from '../replica/sleep-record.js';
 import { unkeyedShards } from '../sharding/keys.js';
+import { CommonMemories } from '../threads/common-memories.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, Sleeping, ToWriter } from '../threads/messages.js';
 import type { LogShare } from '../wal/log-budget.js';
@@ -101,6 +102,8 @@ interface WriterQueue {
   queuedBytes: number;
   queuedWrites: number;
   processed: number;
+  /** Of the port on which its sets come. */
+  memories: CommonMemories;
 }
 
 export class WriterPool {
@@ -135,7 +138,13 @@ export class WriterPool {
       queuedMax: options.queuedWritesMax ?? QUEUED_WRITES_MAX,
       queuedBytesMax: options.queuedWriteBytesMax ?? QUEUED_WRITE_BYTES_MAX,
     };
-    this.queues = Array.from({ length: count }, () => ({ calls: new Map(), queuedBytes: 0, queuedWrites: 0, processed: 0 }));
+    this.queues = Array.from({ length: count }, () => ({
+      calls: new Map(),
+      queuedBytes: 0,
+      queuedWrites: 0,
+      processed: 0,
+      memories: new CommonMemories(),
+    }));
     const entry = options.entry ?? threadEntry('writer');
     this.slots = new WorkerSlots(
       { kind: 'writer', count, entry, watch: options.watch, closing, ledger: options.ledger, data: { logs } },
@@ -421,6 +430,7 @@ export class WriterPool {
     for (const { replica } of calls) replica.calls = 0;
     queue.queuedBytes = 0;
     queue.queuedWrites = 0;
+    queue.memories = new CommonMemories();
     for (const call of calls) {
       if (call.settled) continue;
       call.settled = true;
@@ -452,7 +462,7 @@ export class WriterPool {
         return;
       }
       case 'publish':
-        this.takePublished(message);
+        this.takePublished(index, message);
         return;
       case 'published':
         this.readers.retireBefore(message.key, message.generation);
@@ -472,7 +482,9 @@ export class WriterPool {
     }
   }
 
-  private takePublished(message: Extract<FromWriter, { kind: 'publish' }>): void {
+  private takePublished(index: number, message: Extract<FromWriter, { kind: 'publish' }>): void {
+    // Also of a replica that is gone: a later message may name the memory.
+    const set = (this.queues[index] as WriterQueue).memories.unpack(message.set);
     const replica = this.replicas.get(message.spec.key);
     if (replica === undefined || this.readers.isDetaching(message.spec.key)) return;
     replica.spec = message.spec;
@@ -483,7 +495,7 @@ export class WriterPool {
       spec: message.spec,
       openCommit: message.openCommit,
       fields: message.fields,
-      set: message.set,
+      set,
     });
   }
 

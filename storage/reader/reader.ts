@@ -19,6 +19,7 @@ import { weightOf } from '../requests/weigh.js';
 import { unkeyedShards } from '../sharding/keys.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
+import { CommonMemories } from '../threads/common-memories.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import type {
   FromReader,
@@ -83,6 +84,7 @@ export class Reader {
   /** What this thread has of the node's memory. */
   readonly memory: Ledger;
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
+  private readonly memories = new CommonMemories();
   private readonly asleep = new Map<ReplicaKey, Sleeping>();
   private readonly context: ReaderContext;
   private aliases: AliasMap = new Map();
@@ -246,13 +248,14 @@ export class Reader {
   }
 
   private attach(message: Extract<ToReader, { kind: 'attach' }>): void {
+    const set = this.memories.unpack(message.set);
     let replica = this.replicas.get(message.spec.key);
     this.asleep.delete(message.spec.key);
     if (replica === undefined) {
       replica = new ReplicaReader(message.spec, this.context);
       this.replicas.set(message.spec.key, replica);
     }
-    replica.attach(message);
+    replica.attach({ ...message, set });
     this.retryWaiting();
   }
 

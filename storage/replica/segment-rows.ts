@@ -11,7 +11,7 @@ import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { HELD, itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
 import { isCurrent, vectorPlans } from '../segment/plans.js';
-import { SMALL_BYTES_MAX, smallPlace } from '../segment/shared-memory.js';
+import { type CommonMemory, SMALL_BYTES_MAX, smallPlace } from '../segment/shared-memory.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 import { align8, ChunkReader, ChunkWriter } from './chunk.js';
 import { VectorColumn } from './vector-column.js';
@@ -395,8 +395,8 @@ export function makeAppendable(
 export function appendableOf(id: number, plans: readonly VectorPlan[], capacity: number, slots: number): SegmentRows {
   const layout = segmentLayout(capacity, plans, { ordered: false, slots });
   if (layout.bytes > SMALL_BYTES_MAX) return appendableIn(segmentMemory(layout), id, plans, layout);
-  const { base, memory } = smallPlace(layout.bytes);
-  return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ordered: false, slots, base }));
+  const { base, common, memory } = smallPlace(layout.bytes);
+  return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ordered: false, slots, base }), common);
 }
 
 /** Memory for rows on their way from one replica to another: only this thread sees them, and the memory is freed with them. */
@@ -407,7 +407,13 @@ export function passingRows(plans: readonly VectorPlan[], capacity: number): Seg
   return appendableIn(memory, 0, plans, layout);
 }
 
-function appendableIn(memory: WebAssembly.Memory, id: number, plans: readonly VectorPlan[], layout: SegmentLayout): SegmentRows {
+function appendableIn(
+  memory: WebAssembly.Memory,
+  id: number,
+  plans: readonly VectorPlan[],
+  layout: SegmentLayout,
+  common?: CommonMemory,
+): SegmentRows {
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
   return new SegmentRows(
     {
@@ -415,6 +421,7 @@ function appendableIn(memory: WebAssembly.Memory, id: number, plans: readonly Ve
       kind: 'appendable',
       layout,
       memory,
+      ...(common === undefined ? {} : { common }),
       rows: 0,
       folder: null,
       payloadOffsets: null,

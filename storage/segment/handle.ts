@@ -2,6 +2,7 @@
 
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { SegmentLayout } from './layout.js';
+import type { CommonMemory } from './shared-memory.js';
 
 /** A sealed segment's index of one payload field; its bytes are the file's (see `index/`). */
 export interface FieldIndexHandle extends FieldSchema {
@@ -25,6 +26,8 @@ export interface SegmentHandle {
   readonly kind: 'appendable' | 'sealed';
   readonly layout: SegmentLayout;
   readonly memory: WebAssembly.Memory;
+  /** Set if other segments lie in the same memory. */
+  readonly common?: CommonMemory;
   /** Rows of a sealed segment. An appendable one's stand in the replica's state record. */
   readonly rows: number;
   /** Sealed: folder of its files. Appendable: null (its rows are in LMDB). */

@@ -17,6 +17,7 @@ import type { GatherPlace } from '../gather/access.js';
 import type { LedgerShare } from '../memory/shared-ledger.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
+import type { SentSet } from './common-memories.js';
 import type { ReplicaDigest, ShardPosition } from './shard-log.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */
@@ -206,6 +207,9 @@ export interface Sleeping {
   readonly shards: number;
 }
 
+/** `attach` with the set itself. */
+export type Attach = Omit<Extract<ToReader, { kind: 'attach' }>, 'set'> & { readonly set: SegmentSet };
+
 export type ToReader =
   /** A replica's newest set of segments. Older sets stay until `retire`. */
   | {
@@ -216,7 +220,7 @@ export type ToReader =
       readonly place: number;
       readonly openCommit: number;
       readonly fields: ReadonlyMap<string, FieldSchema>;
-      readonly set: SegmentSet;
+      readonly set: SentSet;
     }
   /** Drops sets older than `generation`; answered by `retired`. frees: whether memory goes with them. */
   | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number; readonly frees: boolean }
@@ -371,7 +375,7 @@ export type FromWriter =
       readonly spec: ReplicaSpec;
       readonly openCommit: number;
       readonly fields: ReadonlyMap<string, FieldSchema>;
-      readonly set: SegmentSet;
+      readonly set: SentSet;
     }
   /** The set of `generation` is committed; older sets can be retired. */
   | { readonly kind: 'published'; readonly key: ReplicaKey; readonly generation: number }

@@ -13,6 +13,8 @@ import type { LogRetention } from '../replica/log-retention.js';
 import type { Pause } from '../replica/operations.js';
 import type { IsOver } from '../replica/slices.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
+import type { SegmentSet } from '../segment/handle.js';
+import type { SentSet } from '../threads/common-memories.js';
 import type { FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
 import type { KeptLog, LogKeeping } from './log-keeping.js';
@@ -25,6 +27,8 @@ const GROUP_REQUESTS_MAX = 4096;
 export interface WriterPort {
   /** gives: memory that goes along uncopied. */
   post(message: FromWriter, gives?: readonly ArrayBuffer[]): void;
+  /** A set in the form of a message that is posted next. */
+  pack(set: SegmentSet): SentSet;
   now(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
@@ -375,7 +379,7 @@ export class ReplicaWriter implements KeptLog {
   private hooks(): ReplicaHooks {
     const { port, key } = this;
     return {
-      publish: (spec, openCommit, fields, set) => port.post({ kind: 'publish', spec, openCommit, fields, set }),
+      publish: (spec, openCommit, fields, set) => port.post({ kind: 'publish', spec, openCommit, fields, set: port.pack(set) }),
       published: (generation) => port.post({ kind: 'published', key, generation }),
       warn: (text) => port.warn(`replica ${key}: ${text}`),
       now: () => port.now(),

@@ -4,6 +4,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { initChecksum } from '../disk/checksum.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
+import { CommonMemories } from '../threads/common-memories.js';
 import type { FromWriter, ToWriter } from '../threads/messages.js';
 import type { LogShare } from '../wal/log-budget.js';
 import { LogKeeping } from './log-keeping.js';
@@ -16,6 +17,7 @@ if (port === null) throw new Error('writer.js is the entry of a worker thread');
 const writers = new Map<string, ReplicaWriter>();
 const garbage = new GarbageCollector();
 const turns = new Turns();
+const memories = new CommonMemories();
 const { logs: logShare } = workerData as { readonly logs: LogShare };
 const logs = new LogKeeping(logShare, {
   now: () => steadyNowMs(),
@@ -26,6 +28,7 @@ const logs = new LogKeeping(logShare, {
 
 const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
+  pack: (set) => memories.pack(set),
   now: () => steadyNowMs(),
   later: (run) => {
     setImmediate(() => {

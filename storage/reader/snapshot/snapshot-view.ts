@@ -30,7 +30,7 @@ import { itemOffsets } from '../../segment/ragged.js';
 import { readRows } from '../../segment/vector-file.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
-import type { ReplicaKey, ReplicaSpec, ToReader } from '../../threads/messages.js';
+import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js';
 import { ReplicaUses } from '../../threads/replica-uses.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
@@ -94,7 +94,7 @@ export class ReplicaReader {
     return this.spec.config;
   }
 
-  attach(message: Extract<ToReader, { kind: 'attach' }>): void {
+  attach(message: Attach): void {
     // Opened anew: segments have other memories, and commits are counted from another one.
     if (message.openCommit !== this.openCommit) this.dropSegments(() => false);
     if (message.openCommit !== this.openCommit) this.sets.clear();

@@ -22,6 +22,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
     KEY,
     {
       post: (message) => said.push(message),
+      pack: (set) => set,
       now: () => Date.now(),
       later: (run) => setImmediate(run),
       beginSlice: () => () => false,

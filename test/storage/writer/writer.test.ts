@@ -8,7 +8,9 @@ import type { TimedWrite } from '../../../protocols/model/shard-log.js';
 import type { UndecodedUpdate, UpdateOperation, WriteOperation } from '../../../protocols/model/update.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { updateAnswer } from '../../../storage/answers/update-answer.js';
+import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { residentOffset, type VectorLayout } from '../../../storage/segment/layout.js';
+import { CommonMemories } from '../../../storage/threads/common-memories.js';
 import type { FromWriter, ReplicaStats, ToWriter, WrittenTags } from '../../../storage/threads/messages.js';
 import { configOf, specOf, temporaryFolder } from '../replica/support.js';
 import { ALONE } from '../write.js';
@@ -212,9 +214,9 @@ test('cosine vectors are stored with length 1', async (t) => {
   const home = await Home.start(t);
   await home.open(temporaryFolder(t), configOf({ size: 4, distance: 'Cosine' }));
   await home.write('upsertPoints', { points: [{ id: 1, vector: [3, 0, 4, 0] }] });
-  const published = home.messages.findLast((message) => message.kind === 'publish');
-  assert.ok(published?.kind === 'publish');
-  const { memory, layout } = published.set.segments[0] as (typeof published.set.segments)[number];
+  const memories = new CommonMemories();
+  const sets = home.messages.flatMap((message) => (message.kind === 'publish' ? [memories.unpack(message.set)] : []));
+  const { memory, layout } = sets.flatMap(({ segments }) => segments).at(-1) as SegmentHandle;
   const stored = new Float32Array(memory.buffer, residentOffset(layout.vectors[0] as VectorLayout), 4);
   assert.deepEqual(
     [...stored].map((component) => Math.round(component * 1e6) / 1e6),
