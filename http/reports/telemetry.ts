@@ -8,6 +8,7 @@ import { crypto } from '../../protocols/late-modules.js';
 import type { DiskReport } from '../../storage/disk/disk-watch.js';
 import type { MemoryReport } from '../../storage/memory/watch.js';
 import type { WorkerDepth } from '../../storage/pool/pool.js';
+import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { telemetryClusterReport } from './cluster-report.js';
@@ -107,6 +108,21 @@ function replicationReport(node: DoorServices['node'], name: string, anonymize: 
   });
 }
 
+/**
+ * What the replicas here have on disk that deletions and builds leave. deleted_rows: go when their segments are cleaned. log_bytes: kept for other
+ * replicas. database_free_bytes: of `data.mdb` files, for later writes; given back when a replica is opened or falls asleep (Room-R6).
+ */
+function replicasOnDisk(replicas: readonly ReplicaStats[]): Json {
+  const total = { deleted_rows: 0, log_bytes: 0, database_bytes: 0, database_free_bytes: 0 };
+  for (const { database, segments, walBytes } of replicas) {
+    for (const { deleted } of segments) total.deleted_rows += deleted;
+    total.log_bytes += walBytes;
+    total.database_bytes += database?.bytes ?? 0;
+    total.database_free_bytes += database?.freeBytes ?? 0;
+  }
+  return total;
+}
+
 function collectionReport({ node }: DoorServices, name: string, { anonymize }: TelemetryOptions): Json {
   const id = anonymize ? hashedName(name) : name;
   try {
@@ -120,6 +136,7 @@ function collectionReport({ node }: DoorServices, name: string, { anonymize }: T
       segments_count: info.segments_count,
       ...(info.update_queue.deferred_points === undefined ? {} : { update_queue: info.update_queue }),
       ...(anonymize ? {} : { config: info.config }),
+      disk: replicasOnDisk(node.stats(name)),
       ...(node.cluster === null ? {} : { replication: replicationReport(node, name, anonymize) }),
     };
   } catch (error) {

@@ -59,6 +59,30 @@ export interface Reading<Name extends string = DatabaseName> {
   floor(database: Name, from: Uint8Array, key: Uint8Array): LmdbEntry | undefined;
 }
 
+/** Of an environment's file. */
+export interface DatabaseSpace {
+  readonly bytes: number;
+  /** In pages that later writes use again. */
+  readonly freeBytes: number;
+}
+
+/** What lmdb says of a tree of pages; its types leave that out. */
+interface TreeStats {
+  readonly pageSize: number;
+  readonly entryCount: number;
+  readonly treeBranchPageCount: number;
+  readonly treeLeafPageCount: number;
+  readonly overflowPages: number;
+}
+
+interface TableStats extends TreeStats {
+  /** Of the databases' names, and of the free pages. */
+  readonly root: TreeStats;
+  readonly free: TreeStats;
+}
+
+const META_PAGES = 2;
+
 type Table = Database<Uint8Array, Uint8Array>;
 type Tables<Name extends string> = Record<Name, Table>;
 
@@ -181,11 +205,13 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     }
   }
 
-  /** Copies the newest commit, as it is at some moment of the call, to the empty folder `target`, while writes go on. Errors: `storage`. */
-  async backup(target: string): Promise<void> {
+  /**
+   * Copies the newest commit, as it is at some moment of the call, to the empty folder `target`, while writes go on. isCompact: without free
+   * pages; the meta pages of such a copy do not follow each other until it has had two commits. Errors: `storage`.
+   */
+  async backup(target: string, isCompact = false): Promise<void> {
     try {
-      // Compacted ones begin to count their transactions anew.
-      await this.root.backup(target, false);
+      await this.root.backup(target, isCompact);
     } catch (error) {
       throw storageError(`${dataFile(this.folder)}: cannot copy to ${target}`, error);
     }
@@ -215,6 +241,21 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Entries with `from <= key < to`. */
   count(database: Name, from: Uint8Array, to: Uint8Array): number {
     return this.tables[database].getCount({ start: from, end: to });
+  }
+
+  entryCount(database: Name): number {
+    return statsOf(this.tables[database]).entryCount;
+  }
+
+  /** The pages of the file, and those that no database uses. */
+  space(): DatabaseSpace {
+    const tables: Table[] = Object.values(this.tables);
+    const stats = tables.map(statsOf);
+    const [first] = stats;
+    if (first === undefined) return { bytes: 0, freeBytes: 0 };
+    const used = [...stats, first.root, first.free].reduce((sum, tree) => sum + pagesOf(tree), META_PAGES);
+    const pages = mapOf(this.root).lastPageNumber + 1;
+    return { bytes: pages * first.pageSize, freeBytes: Math.max(0, pages - used) * first.pageSize };
   }
 
   async close(): Promise<void> {
@@ -372,6 +413,14 @@ function openRoot(folder: string, plan: OpeningPlan, readOnly: boolean, database
     encoding: 'binary',
     keyEncoding: 'binary',
   });
+}
+
+function statsOf(table: Table): TableStats {
+  return table.getStats() as unknown as TableStats;
+}
+
+function pagesOf({ overflowPages, treeBranchPageCount, treeLeafPageCount }: TreeStats): number {
+  return treeBranchPageCount + treeLeafPageCount + overflowPages;
 }
 
 /** lmdb's types leave the native environment out. */

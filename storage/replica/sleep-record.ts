@@ -3,7 +3,7 @@
  * same transaction (Sleep-S2). So nothing has to take it away, and none that is old, torn or missing does harm: the replica is opened instead.
  */
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import { decodeChecked, encodeChecked } from '../disk/checked-file.js';
@@ -42,6 +42,11 @@ export function writeSleepRecord(folder: string, { fieldPoints, fields, ...stats
   }
 }
 
+/** Errors: of the system. */
+export function removeSleepRecord(folder: string): void {
+  rmSync(path.join(folder, FILE), { force: true });
+}
+
 /** The state of a replica that was closed in order and has not changed since; null: it has to be opened to know. */
 export async function readSleepRecord(folder: string, key: string): Promise<ReplicaStats | null> {
   await initChecksum();
@@ -53,6 +58,8 @@ export async function readSleepRecord(folder: string, key: string): Promise<Repl
     if (record.transaction !== String(newestTransaction(dataFile(folder)))) return null;
     return {
       ...record.stats,
+      // Earlier releases did not know it.
+      database: record.stats.database ?? null,
       fields: new Map(record.fields),
       fieldPoints: new Map(record.fieldPoints),
     };

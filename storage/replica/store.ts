@@ -16,7 +16,7 @@ import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, markMade } from '../disk/format-marker.js';
-import { afterPrefix, DATABASES, Environment } from '../disk/lmdb.js';
+import { afterPrefix, DATABASES, type DatabaseSpace, Environment } from '../disk/lmdb.js';
 import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js';
@@ -29,6 +29,7 @@ import { damagedRecord, MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
 import { Attempts } from './attempts.js';
 import { makeCheckpoint } from './checkpoint.js';
+import { compactCopy, type Replacement } from './compact.js';
 import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
@@ -62,6 +63,9 @@ const FORMAT = 5;
 /** Its indexes of appendable segments have other records; they are made anew. */
 const OLDER_FORMAT = 4;
 
+/** For so long the figures of the database are taken for those of now. */
+const SPACE_AGE_MS = 5000;
+
 /** Most bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
 /** Most records of a dropped segment that are removed in one transaction. */
@@ -94,6 +98,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   /** All readers have dropped the sets before this generation. */
   private retiredGeneration = 0;
   lastWriteMs = 0;
+  /** What the database had when it was looked at last. */
+  private space: (DatabaseSpace & { readonly readMs: number }) | null = null;
   /** The figures before the operation of which some slices are applied. */
   private heldStats: ReplicaStats | null = null;
   private retiring: RetiredSegment[] = [];
@@ -136,7 +142,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const isMade = format !== null;
     if (!isMade) sweep(spec.folder);
     // Besides the readers: its writer, and builders.
-    const environment = Environment.open(lmdb, writeFirstRecords, DATABASES, spec.readers + os.availableParallelism() + 1);
+    const threads = spec.readers + os.availableParallelism() + 1;
+    const environment = await openEnvironment(spec.folder, threads, (message) => hooks.warn(message));
     try {
       if (environment.isNew && isMade)
         throw new TroupeError('storage', `${path.join(lmdb, 'data.mdb')} is missing or empty`, { reason: 'damaged' });
@@ -543,12 +550,21 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       queuedOperations: operations.waiting,
       commits: this.commits,
       walBytes: wal.bytes,
+      database: this.databaseSpace(),
       ...(this.retention.isCheckpointLost ? { lostCheckpoint: true } : {}),
       lastWriteMs,
       position: log.position,
     };
     const held = shape.unfinished === null ? null : this.heldStats;
     return { ...(held ?? this.pointStats()), ...figures };
+  }
+
+  /** A few calls of LMDB for each database: not for each commit. */
+  private databaseSpace(): DatabaseSpace {
+    const nowMs = this.hooks.now();
+    if (this.space === null || nowMs - this.space.readMs >= SPACE_AGE_MS) this.space = { ...this.environment.space(), readMs: nowMs };
+    const { bytes, freeBytes } = this.space;
+    return { bytes, freeBytes };
   }
 
   private pointStats() {
@@ -575,15 +591,19 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return sumLive(this.shape.segments.filter((segment) => segment.deferred));
   }
 
-  async close(): Promise<void> {
+  /** sleeps: the replica goes on being there, closed: what its file has free is given back (Room-R6). */
+  async close(sleeps = false): Promise<ReplicaStats> {
     await this.copying?.catch(() => {});
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
     for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
     this.rowFiles.close();
-    this.wal.files.close();
+    this.wal.close();
     const stats = this.stats();
+    const replace = sleeps ? await compactCopy(this.environment, this.spec.folder, (message) => this.hooks.warn(message)) : null;
     await this.environment.close();
-    if (stats.queuedOperations === 0) writeSleepRecord(this.spec.folder, stats);
+    const closed = replace === null ? stats : { ...stats, database: { bytes: replace(), freeBytes: 0 } };
+    if (stats.queuedOperations === 0) writeSleepRecord(this.spec.folder, closed);
+    return closed;
   }
 
   private segment(id: number): SegmentRows {
@@ -591,6 +611,23 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
     return segment;
   }
+}
+
+/** Opens or makes the environment of the replica in `folder`, with a smaller file if that is worth it (Room-R6). */
+async function openEnvironment(folder: string, threads: number, warn: (message: string) => void): Promise<Environment> {
+  const open = (): Environment => Environment.open(path.join(folder, 'lmdb'), writeFirstRecords, DATABASES, threads);
+  const environment = open();
+  let replace: Replacement | null;
+  try {
+    replace = environment.isNew ? null : await compactCopy(environment, folder, warn);
+  } catch (error) {
+    await environment.close();
+    throw error;
+  }
+  if (replace === null) return environment;
+  await environment.close();
+  replace();
+  return open();
 }
 
 /** Removes what a replica that was never made to the end has left (Room-R2): LMDB may not survive its file. */

@@ -13,6 +13,7 @@ import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/
 import type { UnknownField, UnknownFields } from '../../protocols/model/unknown-fields.js';
 import type { UpdateShape, WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { DatabaseSpace } from '../disk/lmdb.js';
 import type { GatherPlace } from '../gather/access.js';
 import type { LedgerShare } from '../memory/shared-ledger.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
@@ -436,6 +437,8 @@ export interface ReplicaStats {
   readonly commits: number;
   /** What the log costs on disk. */
   readonly walBytes: number;
+  /** Of the LMDB file; null while it is not known. */
+  readonly database: DatabaseSpace | null;
   /** The log has lost what a checkpoint needs: see `log-budget.ts`, Kept-K4. */
   readonly lostCheckpoint?: boolean;
   /** `steadyNowMs()` of the last applied write, 0 for none. */

@@ -225,9 +225,19 @@ export class WriteAheadLog {
     // Later operations may have the numbers of files that are deleted now.
     if (this.resetTo !== null) this.current = null;
     this.settle();
+    this.removeFiles((file) => file !== this.current || this.files.end(file) >= FILE_BYTES_MIN);
+  }
+
+  /** The log is used no more. */
+  close(): void {
+    this.removeFiles(() => true);
+    this.files.close();
+  }
+
+  /** Removes files without operations. */
+  private removeFiles(isWanted: (file: number) => boolean): void {
     for (const [file, records] of this.uses) {
-      if (records > 0) continue;
-      if (file === this.current && this.files.end(file) < FILE_BYTES_MIN) continue;
+      if (records > 0 || !isWanted(file)) continue;
       if (file === this.current) this.current = null;
       this.uses.delete(file);
       this.files.remove(file);

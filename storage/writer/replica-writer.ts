@@ -304,7 +304,8 @@ export class ReplicaWriter implements KeptLog {
     this.port.logs.end(this);
     if (sleeps && store !== null) this.shortenForSleep(store);
     this.store = null;
-    await store?.close();
+    const stats = await store?.close(sleeps);
+    if (sleeps && stats !== undefined) this.port.post({ kind: 'stats', stats });
     if (frees) this.port.collectGarbageSoon();
   }
 
@@ -318,7 +319,6 @@ export class ReplicaWriter implements KeptLog {
       rethrowBroken(error);
       this.port.warn(`replica ${this.key}: its log cannot be shortened: ${String(error)}`);
     }
-    this.port.post({ kind: 'stats', stats: this.statsOf(store) });
   }
 
   // ---------------------------------------------------------------- what the log keeps

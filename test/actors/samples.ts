@@ -85,6 +85,7 @@ export function sampleStats(segments: readonly SegmentStats[] = [sampleSegment()
     queuedOperations: 0,
     commits: 1,
     walBytes: 0,
+    database: null,
     lastWriteMs: 0,
     position: { last: NO_TAG, base: NO_TAG },
     ...stats,

@@ -24,6 +24,22 @@ async function diskOf(node: NodeUnderTest): Promise<DiskFacts> {
   return (await node.client.result<{ engine: { disk: DiskFacts } }>('GET', '/telemetry?details_level=1')).engine.disk;
 }
 
+interface CollectionShare {
+  readonly id: string;
+  readonly disk: { readonly deleted_rows: number; readonly database_bytes: number };
+}
+
+/** What a collection has on disk. */
+async function shareOf(node: NodeUnderTest, name: string): Promise<CollectionShare['disk']> {
+  interface Telemetry {
+    readonly collections: { readonly collections: readonly CollectionShare[] };
+  }
+  const { collections } = await node.client.result<Telemetry>('GET', '/telemetry?details_level=2');
+  const found = collections.collections.find(({ id }) => id === name);
+  assert.ok(found !== undefined);
+  return found.disk;
+}
+
 const untilDisk = (node: NodeUnderTest, holds: (disk: DiskFacts) => boolean): Promise<DiskFacts> => until(() => diskOf(node), holds);
 
 function batch(number: number): { id: number; vector: number[] }[] {
@@ -82,6 +98,9 @@ test('before the disk is full, writes that need room are refused, while reads an
   // Deletions are taken.
   await node.client.result('POST', '/collections/c/points/delete?wait=true', { points: [0, 1, 2] });
   assert.equal(await countOf(node, 'c'), taken * BATCH - 3);
+  const { deleted_rows, database_bytes } = await shareOf(node, 'c');
+  assert.ok(deleted_rows >= 3, 'what a cleaning will give back is told');
+  assert.ok(database_bytes > 0);
 
   // A collection that goes gives its room back, and writes are taken again.
   await node.client.result('DELETE', '/collections/c');

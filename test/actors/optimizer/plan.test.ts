@@ -85,6 +85,7 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     queuedOperations: 0,
     commits: 1,
     walBytes: 0,
+    database: null,
     lastWriteMs: NOW_MS - (scene.quietMs ?? 60_000),
     position: { last: NO_TAG, base: NO_TAG },
   };

@@ -21,6 +21,7 @@ const statsOf = (key: string): ReplicaStats => ({
   queuedOperations: 0,
   commits: 0,
   walBytes: 0,
+  database: null,
   lastWriteMs: 0,
   position: { last: NO_TAG, base: NO_TAG },
 });
