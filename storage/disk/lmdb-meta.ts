@@ -6,6 +6,7 @@
  */
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { damagedFreeList } from './lmdb-free-pages.js';
 
 const MAGIC = 0xbeef_c0de;
 /** `MDB_DATA_VERSION`. */
@@ -19,6 +20,8 @@ const MAGIC_AT = 24;
 const VERSION_AT = 28;
 const PAGE_BYTES_AT = 48;
 const FLAGS_AT = 52;
+/** Root of the list of free pages. */
+const FREE_ROOT_AT = 88;
 const ROOT_AT = 136;
 const LAST_PAGE_AT = 144;
 const TRANSACTION_AT = 152;
@@ -53,14 +56,26 @@ export function damagedMeta(file: string): string | null {
   return readMeta(file, damageOf);
 }
 
+/** What is wrong with the list of free pages of an LMDB file whose meta pages are sound, to which nobody writes; null for nothing. */
+export function damagedFreePages(file: string): string | null {
+  return readMeta(file, (pages, fd) => {
+    if (typeof pages === 'string') return pages;
+    const { pageBytes } = pages;
+    const meta = newestOf(pages);
+    return damagedFreeList(fd, { root: meta.readBigUInt64LE(FREE_ROOT_AT), lastPage: meta.readBigUInt64LE(LAST_PAGE_AT), pageBytes });
+  });
+}
+
 /** The number of the newest transaction in a file whose meta pages are sound; null: they are not. */
 export function newestTransaction(file: string): bigint | null {
   return readMeta(file, (pages, fd) => {
     if (typeof pages === 'string' || damageOf(pages, fd) !== null) return null;
-    const [first, second] = [transactionOf(pages.first), transactionOf(pages.second)];
-    if (first > second) return first;
-    return second;
+    return transactionOf(newestOf(pages));
   });
+}
+
+function newestOf({ first, second }: MetaPages): Buffer {
+  return transactionOf(first) > transactionOf(second) ? first : second;
 }
 
 /** What `take` makes of both meta pages, or of what is wrong with them. fd: of the file, which is open meanwhile. */

@@ -247,10 +247,15 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     return statsOf(this.tables[database]).entryCount;
   }
 
-  /** The pages of the file, and those that no database uses. */
+  /** The pages of the file, and those that no database uses. Errors: `storage` if LMDB has met damage. */
   space(): DatabaseSpace {
     const tables: Table[] = Object.values(this.tables);
-    const stats = tables.map(statsOf);
+    let stats: TableStats[];
+    try {
+      stats = tables.map(statsOf);
+    } catch (error) {
+      throw storageError(`${dataFile(this.folder)}: cannot read`, error);
+    }
     const [first] = stats;
     if (first === undefined) return { bytes: 0, freeBytes: 0 };
     const used = [...stats, first.root, first.free].reduce((sum, tree) => sum + pagesOf(tree), META_PAGES);

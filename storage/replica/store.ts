@@ -8,7 +8,7 @@ import { rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import { invariant } from '../../protocols/invariant.js';
+import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
@@ -157,6 +157,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       // Before the first record that an older release does not know.
       if (isMade) markMade(spec.folder, FORMAT);
       await store.begin(loaded.repair);
+      // LMDB tells of damage that it met on the way.
+      environment.space();
       if (!isMade) markMade(spec.folder, FORMAT);
       return store;
     } catch (error) {
@@ -560,9 +562,17 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   /** A few calls of LMDB for each database: not for each commit. */
-  private databaseSpace(): DatabaseSpace {
+  private databaseSpace(): DatabaseSpace | null {
     const nowMs = this.hooks.now();
-    if (this.space === null || nowMs - this.space.readMs >= SPACE_AGE_MS) this.space = { ...this.environment.space(), readMs: nowMs };
+    if (this.space === null || nowMs - this.space.readMs >= SPACE_AGE_MS) {
+      try {
+        this.space = { ...this.environment.space(), readMs: nowMs };
+      } catch (error) {
+        rethrowBroken(error);
+        // Every answer takes figures along, and has to be given whatever LMDB met.
+        return null;
+      }
+    }
     const { bytes, freeBytes } = this.space;
     return { bytes, freeBytes };
   }

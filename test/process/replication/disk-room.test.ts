@@ -8,7 +8,7 @@ import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import { smallFileSystem } from '../../machine.js';
 import { type Point, sortedById, temporaryFolder, until } from '../support.js';
-import { shardsOf, untilCalm } from './shards.js';
+import { leadsAny, shardsOf, untilCalm } from './shards.js';
 
 const MEBIBYTE = 1 << 20;
 const DISK_MEGABYTES = 24;
@@ -33,24 +33,32 @@ const upsert = ({ client }: LocalNode, ids: readonly number[]) =>
   });
 
 test('a follower without room on its disk lets no write fail, is Dead while it lacks some, and has all of them when there is room again', async (t) => {
-  const disk = smallFileSystem(t, DISK_MEGABYTES);
-  if (disk === null) return;
   const folder = await temporaryFolder(t);
-  symlinkSync(disk, join(folder, 'node-3'));
+  const disks: string[] = [];
+  for (const name of ['node-1', 'node-2', 'node-3']) {
+    const disk = smallFileSystem(t, DISK_MEGABYTES);
+    if (disk === null) return;
+    symlinkSync(disk, join(folder, name));
+    disks.push(disk);
+  }
   const cluster = await LocalCluster.start({ nodes: 3, folder });
   t.after(() => cluster.close());
-  const [leader, , follower] = cluster.nodes as [LocalNode, LocalNode, LocalNode];
-  await leader.client.result('PUT', '/collections/c?timeout=20', {
+  const [first] = cluster.nodes as [LocalNode, ...LocalNode[]];
+  await first.client.result('PUT', '/collections/c?timeout=20', {
     vectors: { size: 4, distance: 'Dot' },
     shard_number: 1,
     replication_factor: 3,
   });
   await until(
-    () => upsert(leader, [1, 2, 3]),
+    () => upsert(first, [1, 2, 3]),
     ({ status }) => status === 200,
   );
-  await untilCalm(leader, 'c', 3);
+  await untilCalm(first, 'c', 3);
 
+  const leads = await Promise.all(cluster.nodes.map(leadsAny));
+  const [leader, follower] = [cluster.nodes[leads.indexOf(true)], cluster.nodes[leads.indexOf(false)]];
+  assert.ok(leader !== undefined && follower !== undefined, JSON.stringify(leads));
+  const disk = disks[cluster.nodes.indexOf(follower)] as string;
   const filler = fill(disk);
   const { peer_id: full } = await follower.client.result<{ peer_id: number }>('GET', '/cluster');
   const answer = await upsert(leader, [4, 5, 6]);

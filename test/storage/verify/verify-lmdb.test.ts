@@ -96,6 +96,37 @@ test('a damaged number of the last commit does not bring the replica back to the
   assert.equal((await verifyReplicas([folder])).get(folder), null);
 });
 
+test('a list of free pages that names pages beyond the file is found before LMDB writes to one of them', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  for (let round = 0; round < 40; round++) {
+    const points = Array.from({ length: 50 }, (_, n) => ({ id: round * 50 + n, seed: n, payload: { n, text: 'x'.repeat(600) } }));
+    replica.apply(upsert(points));
+    replica.apply({ kind: 'deletePoints', selector: byIds(...points.slice(0, 49).map(({ id }) => id)) });
+  }
+  await replica.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  assert.equal((await verifyReplicas([folder])).get(folder), null);
+
+  const pristine = readFileSync(file);
+  const [freeRoot, last] = freeListOf(pristine);
+  assert.ok(freeRoot > 1, 'nothing is free');
+  const page = freeRoot * META_PAGE_BYTES;
+  // A leaf ends with the numbers of the node that it got first.
+  const at = page + META_PAGE_BYTES - 8;
+  const bytes = Buffer.from(pristine);
+  bytes.writeBigInt64LE(BigInt(last + 1), at);
+  writeFileSync(file, bytes);
+  assert.match((await verifyReplicas([folder])).get(folder) ?? 'sound', /the list of free pages is damaged: it names page \d+/);
+});
+
+/** The page of the list of free pages in the newest commit, and the last page that the file has. */
+function freeListOf(bytes: Buffer): [root: number, last: number] {
+  const transactionOf = (page: number): bigint => bytes.readBigUInt64LE(page * META_PAGE_BYTES + META_TRANSACTION);
+  const meta = (transactionOf(0) > transactionOf(1) ? 0 : 1) * META_PAGE_BYTES;
+  return [Number(bytes.readBigUInt64LE(meta + 88)), Number(bytes.readBigUInt64LE(meta + 144))];
+}
+
 test('a lack of file descriptors is no damage: the file is not judged, and is sound when descriptors are free', {
   skip: noPrlimit,
 }, async (t) => {
