@@ -107,7 +107,7 @@ export async function compose(
     await pool.close();
     throw error;
   });
-  if (doorsInReaders) node.watchOwnReads((reads) => pool.changeOwnReads(reads));
+  if (doorsInReaders) node.watchOwnReads((take) => pool.changeOwnReads(take));
   const ready = watchReadiness(node, log);
   const membership = watchMembership(node.cluster);
   const httpLog = logOf('http');

@@ -85,7 +85,7 @@ export function deadReplicas(view: NodeView, store: Pick<CollectionStore, 'isAhe
 
 export class NodeView {
   readonly #collections = new Map<string, CollectionEntry>();
-  #onChange: () => void = () => {};
+  #onChange: (collection: string | null) => void = () => {};
   #aliases: AliasMap = new Map();
 
   /** Collections by name, without those that are being created or deleted. */
@@ -107,22 +107,25 @@ export class NodeView {
 
   setAliases(aliases: AliasMap): void {
     this.#aliases = aliases;
-    this.#onChange();
+    this.#onChange(null);
   }
 
-  /** Has the listener called in each change of a collection, a replica or an alias, before anything else follows from the change. */
-  watch(listener: () => void): void {
+  /**
+   * Has the listener called in each change of a collection or a replica, with the collection's name, and of aliases, with null, before anything
+   * else follows from the change.
+   */
+  watch(listener: (collection: string | null) => void): void {
     this.#onChange = listener;
   }
 
   list(entry: CollectionEntry): void {
     this.#collections.set(entry.name, entry);
-    entry.onChange = () => this.#onChange();
-    this.#onChange();
+    entry.onChange = () => this.#onChange(entry.name);
+    this.#onChange(entry.name);
   }
 
   unlist(name: string): void {
     this.#collections.delete(name);
-    this.#onChange();
+    this.#onChange(name);
   }
 }

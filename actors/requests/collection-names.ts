@@ -46,6 +46,11 @@ export class Names {
     return false;
   }
 
+  /** The collection of this name or alias; null: this node knows none. */
+  known(name: string): Found | null {
+    return this.#find(name);
+  }
+
   /** The collection of this name or alias. Errors: `notFound`; `unavailable` on a starting node that does not know yet. */
   find(name: string): Found {
     const found = this.#find(name);

@@ -5,7 +5,7 @@ import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
-import type { OwnReads, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
+import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationStatus } from '../shard-log/view.js';
@@ -56,9 +56,10 @@ export interface NodeApi {
    */
   wholeInfo(name: string): Promise<CollectionView>;
   /**
-   * Has the listener called in each change of what readers may read for clients without asking the main thread; it may call `reads` later.
+   * Has the listener called in each change of what readers may read for clients without asking the main thread; it may call `take` later, which
+   * returns all that has changed since it was called last.
    */
-  watchOwnReads(listener: (reads: () => OwnReads) => void): void;
+  watchOwnReads(listener: (take: () => OwnReadsChange) => void): void;
   optimizations(name: string): OptimizationsView;
   /** Figures of the collection's replicas on this node. */
   stats(name: string): readonly ReplicaStats[];

@@ -3,7 +3,7 @@
 import { hidingRing, servingShards } from '../../cluster/apply/resharding.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { OwnCollection, OwnReads, PeerCard, PeerShare, ReplicaKey, SpreadCollection } from '../../storage/threads/messages.js';
+import type { OwnCollection, OwnReadsChange, PeerCard, PeerShare, ReplicaKey, SpreadCollection } from '../../storage/threads/messages.js';
 import { readable } from '../context/readable.js';
 import type { NodeServices } from '../context/services.js';
 import type { Found, Names } from './collection-names.js';
@@ -20,24 +20,47 @@ export interface OwnReadsParts extends Pick<NodeServices, 'assignments'> {
 const DRAWS = Array.from({ length: 12 }, (_, at) => at / 12);
 
 /**
- * The collections that limit no reads, by name and alias: on a node without a cluster those of which all shards serve; in a cluster those
- * of which every shard has an Active replica here or on a peer with a connection, while no points move between shards. About all others the
- * main thread decides.
+ * Which collections have changed, and what readers may read of these by themselves: of collections that limit no reads, on a node without a
+ * cluster those of which all shards serve; in a cluster those of which every shard has an Active replica here or on a peer with a connection,
+ * while no points move between shards. About all others the main thread decides. Names and aliases stand beside each other.
  */
-export function ownReads(names: Names, parts: OwnReadsParts): OwnReads {
-  const collections = new Map<string, OwnCollection | SpreadCollection>();
-  for (const name of names.list()) {
-    const own = ownCollection(names.find(name), names, parts);
-    if (own !== null) collections.set(name, own);
+export class OwnReadsChanges {
+  /** Null: anything may have changed. */
+  #changed: Set<string> | null = null;
+
+  constructor(
+    private readonly names: Names,
+    private readonly parts: OwnReadsParts,
+  ) {}
+
+  /** collection: a name; null: more has changed than a single collection. */
+  note(collection: string | null): void {
+    if (collection === null) this.#changed = null;
+    else this.#changed?.add(collection);
   }
-  for (const [alias, name] of names.aliases()) {
-    const own = collections.get(name);
-    // A collection's name has precedence over an alias.
-    if (own !== undefined && names.find(alias).name === name) collections.set(alias, own);
+
+  /** What has changed since the last call; the first time all there is. */
+  take(): OwnReadsChange {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    const collections = new Map<string, OwnCollection | SpreadCollection | null>();
+    for (const name of changed ?? this.names.list()) this.#look(name, collections);
+    for (const [alias, name] of this.names.aliases()) if (changed?.has(name) !== false) this.#look(alias, collections);
+    const asked = [...collections.values()].flatMap((own) => (own?.kind === 'spread' ? own.ways.flat() : []));
+    const peers = new Map(asked.flatMap(({ isOwn, peer }) => (isOwn ? [] : [[peer, this.parts.cardOf(peer) as PeerCard] as const])));
+    return { isWhole: changed === null, collections, peers };
   }
-  const asked = [...collections.values()].flatMap((own) => (own.kind === 'spread' ? own.ways.flat() : []));
-  const peers = new Map(asked.flatMap(({ isOwn, peer }) => (isOwn ? [] : [[peer, parts.cardOf(peer) as PeerCard] as const])));
-  return { collections, peers };
+
+  /** name: also an alias. A collection's name has precedence over an alias. */
+  #look(name: string, collections: Map<string, OwnCollection | SpreadCollection | null>): void {
+    const found = this.names.known(name);
+    if (found === null) {
+      collections.set(name, null);
+      return;
+    }
+    const own = found.name === name ? undefined : collections.get(found.name);
+    collections.set(name, own === undefined ? ownCollection(found, this.names, this.parts) : own);
+  }
 }
 
 function ownCollection({ entry, name, record }: Found, names: Names, parts: OwnReadsParts): OwnCollection | SpreadCollection | null {

@@ -8,7 +8,7 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
 import { beyondLimit } from '../../storage/pool/replica-limit.js';
-import type { OwnReads, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
+import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
 import { localShards } from '../collection/state.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import { type ReplicaEntry, STATE_ALONE } from '../context/view.js';
@@ -17,7 +17,7 @@ import { replicaFacts } from '../requests/figures.js';
 import { limitedPoints } from '../requests/limits/limited-points.js';
 import type { AliasView, LocalShard, NodeApi } from '../requests/node-api.js';
 import { OwnPoints } from '../requests/own-points.js';
-import { ownReads } from '../requests/own-reads.js';
+import { OwnReadsChanges } from '../requests/own-reads.js';
 import {
   type AgreedFacts,
   type CollectionView,
@@ -135,13 +135,18 @@ export abstract class NodeOnDisk implements NodeApi {
     return this.#limited.write(name, operation, wait, request);
   }
 
-  watchOwnReads(listener: (reads: () => OwnReads) => void): void {
+  watchOwnReads(listener: (take: () => OwnReadsChange) => void): void {
     const { options, services, view } = this.running;
     const cardOf = (peer: PeerId) => options.cluster?.transport.cardOf?.(peer) ?? null;
-    const changed = () => listener(() => ownReads(this.names, { assignments: services.assignments, cardOf }));
-    view.watch(changed);
-    services.assignments.watchReads(changed);
-    changed();
+    const changes = new OwnReadsChanges(this.names, { assignments: services.assignments, cardOf });
+    const take = () => changes.take();
+    const note = (collection: string | null) => {
+      changes.note(collection);
+      listener(take);
+    };
+    view.watch(note);
+    services.assignments.watchReads(() => note(null));
+    note(null);
   }
 
   hardware(): ReadonlyMap<string, HardwareUsage> {

@@ -18,7 +18,7 @@ import { type SharedLedger, unlimitedLedger } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
 import type {
   BuildReport,
-  OwnReads,
+  OwnReadsChange,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -255,8 +255,8 @@ export class EnginePool implements ShardLogPort {
   }
 
   /** See `ReaderPool.changeOwnReads`. */
-  changeOwnReads(reads: () => OwnReads): void {
-    this.readerPool.changeOwnReads(reads);
+  changeOwnReads(take: () => OwnReadsChange): void {
+    this.readerPool.changeOwnReads(take);
   }
 
   /** See `ReaderPool.openDoors`. */

@@ -16,10 +16,11 @@ import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { CommonMemories } from '../threads/common-memories.js';
 import { threadEntry } from '../threads/entries.js';
+import { KnownReads } from '../threads/known-reads.js';
 import type {
   Attach,
   FromReader,
-  OwnReads,
+  OwnReadsChange,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -149,7 +150,9 @@ export class ReaderPool {
   private readonly closing: AbortSignal;
   private aliases: AliasMap = new Map();
   private shardKeys: ShardKeyMap = new Map();
-  private ownReads: OwnReads = { collections: new Map(), peers: new Map() };
+  private readonly ownReads = new KnownReads();
+  /** The version that readers were told last. */
+  private ownReadsTold = 0;
   private readonly ownReadsVersion = new Int32Array(new SharedArrayBuffer(4));
   private showingOwnReads: NodeJS.Immediate | null = null;
   private openers: OpenReaderDoor[] = [];
@@ -370,14 +373,17 @@ export class ReaderPool {
   }
 
   /**
-   * From now on readers ask the main thread about each collection, until they have what `reads` returns soon after. Called in each change.
+   * From now on readers ask the main thread about each collection, until they have what `take` returns soon after: all that has changed since it
+   * was called last. Called in each change.
    */
-  changeOwnReads(reads: () => OwnReads): void {
+  changeOwnReads(take: () => OwnReadsChange): void {
     Atomics.add(this.ownReadsVersion, 0, 1);
     this.showingOwnReads ??= setImmediate(() => {
       this.showingOwnReads = null;
-      this.ownReads = reads();
-      this.slots.postAll(this.ownReadsMessage());
+      const change = take();
+      this.ownReads.apply(change);
+      this.ownReadsTold = Atomics.load(this.ownReadsVersion, 0);
+      this.slots.postAll(this.ownReadsNews(change));
     });
   }
 
@@ -394,12 +400,9 @@ export class ReaderPool {
     this.openers = [];
   }
 
-  private ownReadsMessage(): ToReader {
-    const newest = this.ownReadsVersion;
-    return {
-      kind: 'ownReads',
-      view: { version: Atomics.load(newest, 0), ...this.ownReads, newest, deadlines: this.aloneDeadlines },
-    };
+  private ownReadsNews(change: OwnReadsChange): ToReader {
+    const news = { change, version: this.ownReadsTold, newest: this.ownReadsVersion, deadlines: this.aloneDeadlines };
+    return { kind: 'ownReads', news };
   }
 
   private postDoor(index: number, open: OpenReaderDoor): void {
@@ -530,7 +533,7 @@ export class ReaderPool {
     this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.postAttach(index, attach);
     this.slots.post(index, { kind: 'asleep', replicas: [...this.sets.values()].flatMap(({ sleeping }) => sleeping ?? []) });
-    if (this.showingOwnReads === null) this.slots.post(index, this.ownReadsMessage());
+    this.slots.post(index, this.ownReadsNews(this.ownReads.whole()));
     if (index < this.count) for (const open of this.openers) this.postDoor(index, open);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
     this.pump();

@@ -21,9 +21,10 @@ import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { CommonMemories } from '../threads/common-memories.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
+import { KnownReads } from '../threads/known-reads.js';
 import type {
   FromReader,
-  OwnReadsView,
+  OwnReadsNews,
   PeerCard,
   PortionResult,
   RawRequest,
@@ -89,7 +90,8 @@ export class Reader {
   private readonly context: ReaderContext;
   private aliases: AliasMap = new Map();
   private shardKeys: ShardKeyMap = new Map();
-  private ownReads: OwnReadsView | null = null;
+  private readonly ownReads = new KnownReads();
+  private newsOfReads: OwnReadsNews | null = null;
   /** Reads whose set of segments has not come. */
   private waiting: Read[] = [];
   private timer: NodeJS.Timeout | undefined;
@@ -136,7 +138,7 @@ export class Reader {
         this.shardKeys = message.shards;
         return;
       case 'ownReads':
-        this.showOwnReads(message.view);
+        this.showOwnReads(message.news);
         return;
       case 'door':
         this.openDoor(this, message);
@@ -172,28 +174,28 @@ export class Reader {
    * changed. Errors: those of the operation; `timeout`.
    */
   readAlone(collection: string, operation: ReadOperation, request: RawRequest): AloneAnswer | Promise<AloneAnswer> {
-    const view = this.ownReads;
-    const own = view?.collections.get(collection);
+    const news = this.newsOfReads;
+    const own = this.ownReads.collections.get(collection);
     const isOfOne = request.consistency === undefined || request.consistency === 1;
-    if (view === null || own === undefined || !isOfOne || request.usage !== undefined || !isNewest(view)) return null;
+    if (news === null || own === undefined || !isOfOne || request.usage !== undefined || !isNewest(news)) return null;
     // Nobody could tell the client while this thread decodes.
     if ((request.body?.byteLength ?? 0) > ALONE_BYTES_MAX) return 'heavy';
-    if (own.kind === 'spread') return this.readSpread(view, own, operation, request);
+    if (own.kind === 'spread') return this.readSpread(news, own, operation, request);
     try {
       const asked: RawRequest = own.isOfCluster ? { ...request, localOnly: true } : request;
-      const answer = this.answerForClient(view, { kind: 'read', id: 0, operation, replicas: own.replicas, request: asked, mayLeave: true });
+      const answer = this.answerForClient(news, { kind: 'read', id: 0, operation, replicas: own.replicas, request: asked, mayLeave: true });
       // Collections, or what the cluster has agreed on, may have changed during the read.
-      return answer === null || !isNewest(view) ? null : answer.body;
+      return answer === null || !isNewest(news) ? null : answer.body;
     } catch (error) {
       if (error instanceof TooHeavy) return 'heavy';
-      if (error instanceof TroupeError && isAnswer(error) && isNewest(view)) throw error;
+      if (error instanceof TroupeError && isAnswer(error) && isNewest(news)) throw error;
       return null;
     }
   }
 
   /** Answers a read of which other nodes are asked. Every doubt and error is the main thread's. */
   private readSpread(
-    view: OwnReadsView,
+    news: OwnReadsNews,
     own: SpreadCollection,
     operation: ReadOperation,
     request: RawRequest,
@@ -204,12 +206,12 @@ export class Reader {
     const of = { collection: name, uid: place.uid, shardMapVersion };
     const waitMsMax = own.hasOthers ? SLOW_MS : Number.POSITIVE_INFINITY;
     const acts: SpreadActs = {
-      own: (replicas, body) => this.ownPortion(view, replicas, body, request.deadlineMs),
+      own: (replicas, body) => this.ownPortion(news, replicas, body, request.deadlineMs),
       ask: ({ peer, shards }, body) => {
         const timeoutMs = Math.max(1, request.deadlineMs - steadyNowMs());
         return peers.ask(peer, { ...of, shards, body, timeoutMs }, Math.min(timeoutMs, waitMsMax));
       },
-      isNewest: () => isNewest(view),
+      isNewest: () => isNewest(news),
       random: Math.random,
     };
     try {
@@ -220,28 +222,29 @@ export class Reader {
     }
   }
 
-  private ownPortion(view: OwnReadsView, replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number): PortionResult | null {
+  private ownPortion(news: OwnReadsNews, replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number): PortionResult | null {
     const request = { path: {}, query: {}, body, deadlineMs };
-    const answer = this.answerForClient(view, { kind: 'portion', id: 0, replicas, request, mayLeave: true });
+    const answer = this.answerForClient(news, { kind: 'portion', id: 0, replicas, request, mayLeave: true });
     return answer === null ? null : { body: answer.body, positions: answer.positions ?? [] };
   }
 
   /** As `answerOrLeave`, for a client that this thread has. */
-  private answerForClient(view: OwnReadsView, read: Read): Answer | null {
+  private answerForClient(news: OwnReadsNews, read: Read): Answer | null {
     const { slot } = this.context;
     // The main thread replaces a reader that is stuck in it.
-    view.deadlines[slot] = read.request.deadlineMs;
+    news.deadlines[slot] = read.request.deadlineMs;
     try {
       return this.answerOrLeave(read, null);
     } finally {
-      view.deadlines[slot] = 0;
+      news.deadlines[slot] = 0;
     }
   }
 
-  private showOwnReads(view: OwnReadsView): void {
-    this.ownReads = view;
-    this.peers?.show(view.peers);
-    if (view.peers.size === 0 || this.loading !== null) return;
+  private showOwnReads(news: OwnReadsNews): void {
+    this.ownReads.apply(news.change);
+    this.newsOfReads = news;
+    this.peers?.show(this.ownReads.peers);
+    if (this.ownReads.peers.size === 0 || this.loading !== null) return;
     this.loading = import('./spread-read.js').then((loaded) => {
       this.gather = loaded;
     });
@@ -448,7 +451,7 @@ function isAnswer(error: TroupeError): boolean {
 
 const ASKED_ELSEWHERE: ReadonlySet<string> = new Set(['unavailable', 'storage', 'conflict']);
 
-function isNewest({ newest, version }: OwnReadsView): boolean {
+function isNewest({ newest, version }: OwnReadsNews): boolean {
   return Atomics.load(newest, 0) === version;
 }
 

@@ -192,8 +192,20 @@ export interface OwnReads {
   readonly peers: ReadonlyMap<PeerId, PeerCard>;
 }
 
-/** For requests that readers take from clients themselves. A reader compares its version with the shared one before and after a read. */
-export interface OwnReadsView extends OwnReads {
+/** What has changed of `OwnReads`. */
+export interface OwnReadsChange {
+  /** It is all there is: nothing of before holds. */
+  readonly isWhole: boolean;
+  /** By name and alias; null: a reader may not read it by itself. */
+  readonly collections: ReadonlyMap<string, OwnCollection | SpreadCollection | null>;
+  /** Those that are in shares of these collections. */
+  readonly peers: ReadonlyMap<PeerId, PeerCard>;
+}
+
+/** A change as a reader gets it. A reader compares its version with the shared one before and after a read. */
+export interface OwnReadsNews {
+  readonly change: OwnReadsChange;
+  /** What readers know after this change. */
   readonly version: number;
   /** The newest version, also while the view of it is on its way: Int32Array [1] in shared memory. */
   readonly newest: Int32Array;
@@ -238,8 +250,8 @@ export type ToReader =
   | { readonly kind: 'aliases'; readonly aliases: AliasMap }
   /** The shards with keys, of all collections, including those on other nodes. */
   | { readonly kind: 'shardKeys'; readonly shards: ShardKeyMap }
-  /** What readers may read for clients without asking the main thread. */
-  | { readonly kind: 'ownReads'; readonly view: OwnReadsView }
+  /** What has changed of what readers may read for clients without asking the main thread. The first one is whole. */
+  | { readonly kind: 'ownReads'; readonly news: OwnReadsNews }
   /** Answered by `pong` when everything before it is done. */
   | { readonly kind: 'ping' }
   /** Closes everything, and the thread ends. It has no server for clients and no reads. */

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CollectionEntry, NodeView, showFailed } from '../../../actors/context/view.js';
 import { Names } from '../../../actors/requests/collection-names.js';
-import { ownReads } from '../../../actors/requests/own-reads.js';
+import { OwnReadsChanges, type OwnReadsParts } from '../../../actors/requests/own-reads.js';
 import { Assignments } from '../../../actors/shard-log/assignments.js';
 import { startReplicationActor } from '../../../actors/shard-log/step.js';
 import { ReplicationView } from '../../../actors/shard-log/view.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
 import { REPLICA_STATES } from '../../../protocols/model/cluster.js';
-import type { PeerCard } from '../../../storage/threads/messages.js';
+import { KnownReads } from '../../../storage/threads/known-reads.js';
+import type { OwnReads, PeerCard } from '../../../storage/threads/messages.js';
 import { sampleConfig } from '../samples.js';
 import { Peers, SELF, UID } from './support.js';
 
@@ -27,6 +28,13 @@ function entryOf(name: string, states: readonly ('Serving' | 'Opening')[], chang
     ...change,
   };
   return entry;
+}
+
+/** All that readers may read. */
+function ownReads(names: Names, parts: OwnReadsParts): OwnReads {
+  const known = new KnownReads();
+  known.apply(new OwnReadsChanges(names, parts).take());
+  return known;
 }
 
 function readsOf(view: NodeView): Record<string, readonly string[]> {
@@ -198,8 +206,10 @@ test('each agreement about shards, a start to serve, and a reset of a log is tol
 test('each change of a collection, a replica or an alias is told at once', () => {
   const view = new NodeView();
   let changes = 0;
-  view.watch(() => {
+  const told: (string | null)[] = [];
+  view.watch((collection) => {
     changes++;
+    told.push(collection);
   });
   const entry = entryOf('c', ['Serving']);
   view.list(entry);
@@ -210,4 +220,44 @@ test('each change of a collection, a replica or an alias is told at once', () =>
   view.setAliases(new Map([['alias', 'c']]));
   view.unlist('c');
   assert.equal(changes, 4);
+  assert.deepEqual(told, ['c', 'c', null, 'c']);
+});
+
+test('readers hear of what has changed only, and know then what is so', () => {
+  const view = new NodeView();
+  const names = new Names(view, () => null);
+  const parts = { assignments: new Assignments(true), cardOf };
+  const changes = new OwnReadsChanges(names, parts);
+  view.watch((collection) => changes.note(collection));
+  const known = new KnownReads();
+  const take = () => {
+    const change = changes.take();
+    known.apply(change);
+    assert.deepEqual(
+      [...known.collections].sort(([one], [other]) => (one < other ? -1 : 1)),
+      [...ownReads(names, parts).collections].sort(([one], [other]) => (one < other ? -1 : 1)),
+    );
+    return [change.isWhole, ...[...change.collections].map(([name, own]) => `${name} ${own === null ? 'no' : 'yes'}`)];
+  };
+  for (const name of ['a', 'b', 'c']) view.list(entryOf(name, ['Serving']));
+  assert.deepEqual(take(), [true, 'a yes', 'b yes', 'c yes']);
+  assert.deepEqual(take(), [false]);
+
+  showFailed(view.find('b') as CollectionEntry, 0, { code: 'storage', detail: 'the disk is gone' });
+  assert.deepEqual(take(), [false, 'b no']);
+  view.setAliases(
+    new Map([
+      ['alias', 'a'],
+      ['c', 'a'],
+    ]),
+  );
+  assert.deepEqual(take(), [true, 'a yes', 'b no', 'c yes', 'alias yes']);
+  // The name of a collection that is gone is an alias from now on.
+  view.unlist('c');
+  assert.deepEqual(take(), [false, 'c yes']);
+  assert.deepEqual(known.collections.get('c'), { kind: 'whole', replicas: ['a/0'], isOfCluster: false });
+  view.unlist('a');
+  view.list(entryOf('d', ['Serving']));
+  assert.deepEqual(take(), [false, 'a no', 'd yes', 'alias no', 'c no']);
+  assert.deepEqual([...known.collections.keys()], ['d']);
 });

@@ -18,7 +18,7 @@ parentPort?.on('message', (message: ToReader) => {
       attached.push(`detach ${message.key}${message.frees ? ' and collect' : ''}`);
       return post({ kind: 'detached', key: message.key });
     case 'ownReads':
-      deadlines = message.view.deadlines;
+      deadlines = message.news.deadlines;
       return;
     case 'door':
       // As if it were stuck in a read of a client whose time is long over.

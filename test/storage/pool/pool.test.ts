@@ -162,7 +162,7 @@ test('a reader that is stuck in a read of its own is replaced, and its server op
   const events: string[] = [];
   pool.onWorker(({ name, event }) => events.push(`${name} ${event}`));
   const opened: number[] = [];
-  pool.changeOwnReads(() => ({ collections: new Map(), peers: new Map() }));
+  pool.changeOwnReads(() => ({ isWhole: true, collections: new Map(), peers: new Map() }));
   await new Promise(setImmediate);
   pool.openDoors((reader) => {
     const { port1, port2 } = new MessageChannel();
