@@ -2,6 +2,7 @@
 
 import { applyEntries } from '../../cluster/apply/apply.js';
 import type { RaftEffect, RaftInput, RaftMessage } from '../../cluster/raft/messages.js';
+import { leadsOfOthers } from '../../cluster/state/giving-back.js';
 import { decodeState, encodeState } from '../../cluster/state/state-codec.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -86,7 +87,7 @@ function byPeer(messages: readonly RaftMessage[]): Map<PeerId, { kind: 'raft'; m
 /** Applies committed entries. Errors: `storage` if this release cannot read a command. */
 function applyCommitted(draft: ConsensusDraft, entries: readonly Entry[]): void {
   const { identity } = draft.member;
-  const { outcomes, state } = applyEntries(draft.member.agreed, entries);
+  const { outcomes, state } = applied(draft, entries);
   const results = outcomes.filter(({ origin, session }) => origin === identity.peerId && session === identity.starts);
   let { logBytes } = draft.member;
   for (const { payload } of entries) if (payload.kind === 'operation') logBytes += payload.bytes.length;
@@ -100,9 +101,31 @@ function applyCommitted(draft: ConsensusDraft, entries: readonly Entry[]): void 
   maybeCompact(draft);
 }
 
+/** The agreed state after these entries. On its way, the leads are noted that were agreed on when the log was loaded. */
+function applied(draft: ConsensusDraft, entries: readonly Entry[]): ReturnType<typeof applyEntries> {
+  const { agreed, identity, loadedIndex, loadedLeads } = draft.member;
+  if (loadedLeads !== null) return applyEntries(agreed, entries);
+  const loaded = applyEntries(
+    agreed,
+    entries.filter(({ index }) => index <= loadedIndex),
+  );
+  if (loaded.state.appliedIndex < loadedIndex) return loaded;
+  draft.change({ loadedLeads: leadsOfOthers(loaded.state, identity.peerId) });
+  const later = applyEntries(
+    loaded.state,
+    entries.filter(({ index }) => index > loadedIndex),
+  );
+  return { state: later.state, outcomes: [...loaded.outcomes, ...later.outcomes] };
+}
+
 function restore(draft: ConsensusDraft, snapshot: Snapshot): void {
   const { calls } = draft.member;
-  draft.change({ agreed: decodeState(snapshot.data), logBytes: 0, snapshotBytes: snapshot.data.length });
+  const agreed = decodeState(snapshot.data);
+  // What was agreed on between the loaded log's end and a later snapshot is not known.
+  const { identity, loadedIndex } = draft.member;
+  if (agreed.appliedIndex === loadedIndex) draft.change({ loadedLeads: leadsOfOthers(agreed, identity.peerId) });
+  else if (agreed.appliedIndex > loadedIndex) draft.change({ loadedLeads: draft.member.loadedLeads ?? new Map() });
+  draft.change({ agreed, logBytes: 0, snapshotBytes: snapshot.data.length });
   askToReconcile(draft);
   noteAgreed(draft);
   if (calls.recovery !== null) {

@@ -1,6 +1,7 @@
 /** Makes a node a member: from its log, by founding a cluster, or by joining one. */
 
 import { RAFT_DEFAULTS } from '../../cluster/raft/config.js';
+import { lastIndex } from '../../cluster/raft/log.js';
 import { startRaft } from '../../cluster/raft/start.js';
 import { type ClusterState, type CollectionRecord, emptyState, type ShardRecord } from '../../cluster/state/state.js';
 import { encodeState } from '../../cluster/state/state-codec.js';
@@ -124,6 +125,8 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     sessionWrite: outbox.writes + 1,
     calls: noCalls(identity.starts),
     survival: newSurvival(settings.tickMs),
+    loadedIndex: lastIndex(raft.state.log),
+    loadedLeads: null,
     catchUp: NOT_CAUGHT_UP,
     ticks: 0,
     leaderlessTicks: 0,

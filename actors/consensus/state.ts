@@ -12,6 +12,7 @@ import type { PeerReply } from '../../cluster/peer-messages.js';
 import type { MembershipChange, RequestId } from '../../cluster/raft/messages.js';
 import type { RaftState } from '../../cluster/raft/state.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
+import type { Leads } from '../../cluster/state/giving-back.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { TransferLimits } from '../../cluster/transfer/healing.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -73,6 +74,10 @@ export interface MemberConsensus {
   readonly sessionWrite: number;
   readonly carrying: Carrying;
   readonly calls: Calls;
+  /** Index of the last entry that was in the log when it was loaded. */
+  readonly loadedIndex: number;
+  /** The leads of other peers as of that index (`giving-back.ts`); null until it is applied. */
+  readonly loadedLeads: Leads | null;
   /** Progress of catching up; null once this node knows everything that was agreed before it started. */
   readonly catchUp: CatchUp | null;
   /** Ticks since the start. */

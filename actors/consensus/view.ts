@@ -2,6 +2,7 @@
 
 import type { PeerTransport } from '../../cluster/ports.js';
 import { lastIndex } from '../../cluster/raft/log.js';
+import type { Leads } from '../../cluster/state/giving-back.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
@@ -17,6 +18,8 @@ import type { ConsensusMessage } from './messages.js';
 import { isLeaderless } from './proposals/readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
 
+const NO_LEADS: Leads = new Map();
+
 export class ConsensusView {
   /** The consensus actor; null until it is started. */
   actor: ActorRef<ConsensusMessage> | null = null;
@@ -26,6 +29,7 @@ export class ConsensusView {
   #caughtUp = false;
   /** Index of the last entry on disk when this node became a member; null before. */
   #lastIndexAtStart: number | null = null;
+  #leadsAtStart: Leads | null = null;
   #lastUpdateMs: number;
 
   /** assignments: also gets each agreed state. */
@@ -51,6 +55,7 @@ export class ConsensusView {
     const isNewer = this.#agreed === null || state.agreed.appliedIndex >= this.#agreed.appliedIndex;
     const agreed = isNewer || this.#agreed === null ? state.agreed : this.#agreed;
     this.#agreed = agreed;
+    this.#leadsAtStart ??= state.loadedLeads;
     this.#caughtUp ||= state.catchUp === null;
     if (this.#caughtUp) this.assignments.settle();
     const isAlone = (peer: PeerId) => isAloneWithout(state, peer);
@@ -66,6 +71,7 @@ export class ConsensusView {
       peerId: identity.peerId,
       serves,
       lastIndexAtStart: this.#lastIndexAtStart ?? 0,
+      leadsAtStart: this.#leadsAtStart ?? NO_LEADS,
       isAloneWithout: isAlone,
     });
   }

@@ -8,11 +8,15 @@ import type { BuildOrder, BuildProgress } from '../../storage/pool/pool.js';
 import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 import type { VerifiedReplicas } from '../context/verified-replicas.js';
 import type { EnginePort } from '../runtime/ports.js';
+import type { AssignedShard } from '../shard-log/assignments.js';
 
 export class ReplicaFiles {
   /** The last thing that was begun, by replica; it never rejects. */
   readonly #last = new Map<ReplicaKey, Promise<void>>();
   readonly #builds = new Map<ReplicaKey, Set<Promise<unknown>>>();
+  /** Replicas that were open in this process. */
+  readonly #opened = new Set<ReplicaKey>();
+  readonly #lost = new Map<ReplicaKey, AssignedShard>();
 
   constructor(
     readonly engine: EnginePort,
@@ -25,10 +29,8 @@ export class ReplicaFiles {
       await this.#close(key).catch(() => {});
       const check = () => this.verified.check(folder);
       const asleep = await this.engine.openAsleep({ key, folder, config: config() }, check);
-      if (asleep !== null) return asleep;
-      const damaged = await check();
-      return this.engine.openReplica({ key, folder, config: config() }, damaged);
-    });
+      return asleep ?? this.engine.openReplica({ key, folder, config: config() }, await check());
+    }).then((stats) => this.#noteOpened(key, stats));
   }
 
   /** Closes the files, lets `exchange` put others in their place, and opens those. */
@@ -38,7 +40,17 @@ export class ReplicaFiles {
       await exchange();
       const damaged = await this.verified.check(folder);
       return this.engine.openReplica({ key, folder, config: config() }, damaged);
-    });
+    }).then((stats) => this.#noteOpened(key, stats));
+  }
+
+  /** Shards of which this process has never had a replica open, as its files were gone when it began. */
+  get lost(): Iterable<AssignedShard> {
+    return this.#lost.values();
+  }
+
+  /** Notes that the files of a replica that the cluster counts on are gone. */
+  noteLost(key: ReplicaKey, shard: AssignedShard): void {
+    if (!this.#opened.has(key)) this.#lost.set(key, shard);
   }
 
   /** When it resolves no thread has a file of the replica open. Builds must have been given up before: it waits for their end. */
@@ -56,6 +68,12 @@ export class ReplicaFiles {
     };
     build.then(forget, forget);
     return build;
+  }
+
+  #noteOpened(key: ReplicaKey, stats: ReplicaStats): ReplicaStats {
+    this.#opened.add(key);
+    this.#lost.delete(key);
+    return stats;
   }
 
   async #close(key: ReplicaKey): Promise<void> {

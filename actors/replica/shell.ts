@@ -195,8 +195,8 @@ function isFilledAnyway({ entry, services, shardId }: ReplicaProps): boolean {
  * all. Where another one is Active its node has it agreed that this one is Dead; then it is made anew, and filled.
  * Errors: `storage` where they are gone; `unavailable` while it is not known whether there are any.
  */
-async function refuseLost({ entry, services, shardId }: ReplicaProps): Promise<void> {
-  const { assignments, barrier, store } = services;
+async function refuseLost({ entry, key, services, shardId }: ReplicaProps): Promise<void> {
+  const { assignments, barrier, files, store } = services;
   const { belonging, folder, name } = entry;
   // A node of its own has nobody to tell it.
   if (belonging === null || barrier === null || (await store.hasShard(folder, shardId))) return;
@@ -208,6 +208,7 @@ async function refuseLost({ entry, services, shardId }: ReplicaProps): Promise<v
       retryAfterMs: 1000,
     });
   if (assignment?.replicas.get(assignments.peerId) !== 'Active') return;
+  files.noteLost(key, { collection: name, uid: belonging.uid, shardId });
   const others = [...assignment.replicas].filter(([peer]) => peer !== assignments.peerId);
   if (others.some(([, state]) => state === 'Active'))
     throw new TroupeError('storage', 'its files are gone: it becomes Dead, and another replica fills it');

@@ -4,6 +4,7 @@
  */
 
 import type { ShardAssignment } from '../../cluster/replication/messages.js';
+import type { Leads } from '../../cluster/state/giving-back.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { Cancel } from '../runtime/ports.js';
@@ -45,6 +46,8 @@ export interface Shown {
   readonly serves: boolean;
   /** See `Assignments.lastIndexAtStart`. */
   readonly lastIndexAtStart: number;
+  /** See `Assignments.leadsAtStart`. */
+  readonly leadsAtStart: Leads;
   /** See `Assignments.isAloneWithout`. */
   readonly isAloneWithout: (peer: PeerId) => boolean;
 }
@@ -56,6 +59,7 @@ export class Assignments {
   #connected: ReadonlySet<PeerId> = new Set();
   #isAloneWithout: (peer: PeerId) => boolean = () => false;
   #lastIndexAtStart = 0;
+  #leadsAtStart: Leads = new Map();
   #serves = true;
   #isSettled: boolean;
   #mayBeLeft = true;
@@ -87,6 +91,11 @@ export class Assignments {
   /** Index of the last entry that an earlier process has left in Raft's log: later entries are new to this node. 0 until it is known. */
   get lastIndexAtStart(): number {
     return this.#lastIndexAtStart;
+  }
+
+  /** Who led the shards of this node's replicas at that index, or at a later one of this process. Empty until it is known. */
+  get leadsAtStart(): Leads {
+    return this.#leadsAtStart;
   }
 
   /** Whether this node may serve. False after a start while it may lack earlier agreements: its replicas may not be Active any more. */
@@ -126,11 +135,12 @@ export class Assignments {
   }
 
   /** Takes the newest agreed state and other facts from consensus. */
-  show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, peerId, serves }: Shown): void {
+  show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, leadsAtStart, peerId, serves }: Shown): void {
     const before = this.#agreed;
     const isSameSelf = this.#serves === serves && this.#peerId === peerId;
     const readsAsBefore = isSameSelf && isSameButCollections(before, agreed) && isSameSet(this.#connected, connected);
     this.#lastIndexAtStart = lastIndexAtStart;
+    this.#leadsAtStart = leadsAtStart;
     this.#leads = leads;
     this.#serves = serves;
     this.#connected = connected;

@@ -3,6 +3,7 @@
 import type { MigrationTask } from '../../cluster/apply/migration.js';
 import type { HandOver } from '../../cluster/plans/leadership.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
+import type { GivingBack } from '../../cluster/state/giving-back.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles, RunOutcome, TransferRun } from '../../cluster/transfer/runs.js';
@@ -18,6 +19,8 @@ export interface Sight {
   readonly leads: boolean;
   /** Peers that it is connected with, and itself. */
   readonly reachable: ReadonlySet<PeerId>;
+  /** Leads of this node, whose files are gone. */
+  readonly givingBack: readonly GivingBack[];
 }
 
 export type TransfersMessage =
@@ -35,6 +38,7 @@ export type TransfersMessage =
     }
   /** Null: it is agreed. */
   | { readonly kind: 'handedOver'; readonly handOver: HandOver; readonly error: ErrorFacts | null }
+  | { readonly kind: 'gaveBack'; readonly lead: GivingBack; readonly error: ErrorFacts | null }
   /** The actor of a transfer or a migration crashed too often and is stopped. */
   | { readonly kind: 'childGaveUp'; readonly name: string; readonly error: ErrorFacts };
 
@@ -61,5 +65,8 @@ export type TransfersEffect =
   | { readonly kind: 'compare'; readonly comparison: Comparison }
   /** A `handedOver` at the end. */
   | { readonly kind: 'handOver'; readonly handOver: HandOver }
+  /** A `gaveBack` at the end. */
+  | { readonly kind: 'giveBack'; readonly lead: GivingBack }
+  | { readonly kind: 'tellGivenBack'; readonly lead: GivingBack; readonly error: ErrorFacts | null }
   | { readonly kind: 'countHandOver'; readonly handOver: HandOver; readonly error: ErrorFacts | null }
   | { readonly kind: 'count'; readonly ended: Extract<TransfersMessage, { kind: 'comparisonEnded' }> };

@@ -1,6 +1,7 @@
 /** The supervisor of a node's transfers and migrations: looks at the agreed state, keeps one actor for each of those of the shards led here. */
 
 import type { HandOver } from '../../cluster/plans/leadership.js';
+import type { GivingBack } from '../../cluster/state/giving-back.js';
 import { nextBatch } from '../../cluster/transfer/batches.js';
 import type { Comparison } from '../../cluster/transfer/comparing.js';
 import type { IncomingFiles } from '../../cluster/transfer/runs.js';
@@ -26,6 +27,8 @@ export interface TransfersProps {
   readonly discardFiles: (files: IncomingFiles) => Promise<void>;
   /** Resolves when it is agreed; where it is not, the shard is led as before. */
   readonly handOver: (handOver: HandOver) => Promise<void>;
+  /** Resolves when it is agreed. Errors: those of the peer's replica; `conflict` if it is empty, or if the shard has another term by now. */
+  readonly giveBack: (lead: GivingBack) => Promise<void>;
   /** Of a shard that is led here; null: it is not, or not open. */
   readonly shardOf: (collection: string, uid: number, shardId: number) => LeadingShard | null;
 }
@@ -84,6 +87,13 @@ const EFFECTS: Row<TransfersEffect, TransfersContext, void> = {
       (error: unknown) => context.report({ kind: 'handedOver', handOver, error: errorFacts(error) }),
     );
   },
+  giveBack: (context, { lead }) => {
+    context.props.giveBack(lead).then(
+      () => context.report({ kind: 'gaveBack', lead, error: null }),
+      (error: unknown) => context.report({ kind: 'gaveBack', lead, error: errorFacts(error) }),
+    );
+  },
+  tellGivenBack,
   countHandOver,
   count: countComparison,
 };
@@ -138,6 +148,13 @@ function countHandOver(context: TransfersContext, { error, handOver }: EffectOf<
     handOvers.failed += 1;
     context.log.info(`${what} could not be handed over: ${error.detail}`);
   }
+}
+
+function tellGivenBack(context: TransfersContext, { error, lead }: EffectOf<'tellGivenBack'>): void {
+  const what = `the lead of shard ${lead.shardId} of ${lead.collection}`;
+  if (error !== null) context.log.info(`${what} could not be given back to peer ${lead.to}: ${error.detail}`);
+  else
+    context.log.warn(`${what} was given back to peer ${lead.to}: this node's files were gone before it led, and that peer has everything`);
 }
 
 function countComparison(context: TransfersContext, { ended }: EffectOf<'count'>): void {

@@ -2,9 +2,11 @@
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { ReplicationInput } from '../../cluster/replication/messages.js';
+import { type GivingBack, givenBack, leadsToGiveBack } from '../../cluster/state/giving-back.js';
 import type { TransferRun } from '../../cluster/transfer/runs.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
+import { isSameTag, NO_TAG } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
 import { type ClusterOptions, TRANSFER_LIMITS } from '../consensus/cluster-api.js';
 import type { NodeServices } from '../context/services.js';
@@ -28,6 +30,7 @@ const REST_MS = 30_000;
 /** Somewhat longer than it can take. */
 export const HAND_OVER_MS = 6000;
 const PROPOSE_MS = 10_000;
+const POSITION_MS = 2000;
 /** A step that takes longer is begun again. A digest that is asked for the first time reads all points. */
 const ATTACH_MS = 60_000;
 const COMPARE_MS = 600_000;
@@ -64,6 +67,7 @@ export function transfersProps(
     ports,
     migrationPorts: migrationPorts({ services, clock, callPeer, indexAs }),
     look: () => look(services),
+    giveBack: (lead) => giveBack(services, callPeer, lead),
     tickMs,
     shardOf,
     handOver: async ({ term, collection, from, shardId, to, uid }) => {
@@ -73,9 +77,19 @@ export function transfersProps(
   };
 }
 
-function look({ assignments }: NodeServices): Sight {
-  const { agreed, connected, leadsCluster, peerId } = assignments;
-  return { agreed, self: peerId, leads: leadsCluster, reachable: new Set([...connected, peerId]) };
+function look({ assignments, files }: NodeServices): Sight {
+  const { agreed, connected, leadsAtStart, leadsCluster, peerId } = assignments;
+  const givingBack = agreed === null ? [] : leadsToGiveBack(agreed, peerId, leadsAtStart, files.lost);
+  return { agreed, self: peerId, leads: leadsCluster, reachable: new Set([...connected, peerId]), givingBack };
+}
+
+/** A replica that was made anew meanwhile, as its files were gone as well, is empty; as long as it is no transfer's target it stays so. */
+async function giveBack({ propose }: NodeServices, callPeer: PeerCalls['call'], lead: GivingBack): Promise<void> {
+  const { collection, shardId, since, term, to, uid } = lead;
+  const answer = await callPeer(to, { kind: 'position', shard: { collection, uid, shardId }, since, term }, POSITION_MS);
+  if (answer.kind !== 'position' || isSameTag(answer.last, NO_TAG))
+    throw new TroupeError('conflict', `its replica is empty: its files may be gone as well`);
+  await propose(givenBack(lead), PROPOSE_MS);
 }
 
 function leadingShard(entry: CollectionEntry | null, shardId: ShardId): LeadingShard | null {

@@ -31,6 +31,8 @@ export interface TransfersState {
   /** That is under way. */
   readonly comparison: Comparison | null;
   readonly spreading: Spreading;
+  /** The look from which a lead may be given back; null while one is. */
+  readonly giveBackTick: number | null;
 }
 
 /** How the leads of shards come to be spread. */
@@ -58,5 +60,6 @@ export function watching(settings: TransfersSettings): TransfersState {
     compared: new Map(),
     comparison: null,
     spreading: RESTLESS,
+    giveBackTick: 0,
   };
 }

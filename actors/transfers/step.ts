@@ -23,6 +23,8 @@ type MessageOf<Kind extends TransfersMessage['kind']> = Of<TransfersMessage, Kin
 
 /** Between two looks for a digest that is due, at most. */
 const COMPARE_TICKS = 20;
+/** After a lead could not be given back. */
+const GIVE_BACK_TICKS = 5;
 /** Between two hand-overs, at least. */
 const SPREAD_TICKS = 5;
 
@@ -38,6 +40,7 @@ export const TRANSFERS_TABLE: Table<TransfersState, TransfersMessage, TransfersS
     proposed: noteProposed,
     comparisonEnded: noteCompared,
     handedOver: noteHandedOver,
+    gaveBack: noteGivenBack,
     childGaveUp: endFailed,
   },
 };
@@ -68,6 +71,11 @@ function noteHandedOver(state: TransfersState, { error, handOver }: MessageOf<'h
   );
 }
 
+function noteGivenBack(state: TransfersState, { error, lead }: MessageOf<'gaveBack'>): TransfersStep {
+  const giveBackTick = state.ticks + (error === null ? 0 : GIVE_BACK_TICKS);
+  return become<TransfersState, TransfersEffect>({ ...state, giveBackTick }, { kind: 'tellGivenBack', lead, error });
+}
+
 function look(before: TransfersState, { sight }: MessageOf<'saw'>): TransfersStep {
   const effects: TransfersEffect[] = [];
   const state = { ...before, ticks: before.ticks + 1 };
@@ -79,7 +87,7 @@ function look(before: TransfersState, { sight }: MessageOf<'saw'>): TransfersSte
   const runs = withRuns(state.runs, wantedRuns(agreed, sight.self), agreed, effects);
   const migrations = withMigrations(state.migrations, migrationTasks(agreed, sight.self), effects);
   const incoming = withIncoming(state.incoming, incomingFiles(agreed, sight.self), effects);
-  const healed = heal({ ...state, runs, migrations, incoming }, sight, agreed, effects);
+  const healed = heal(giveBack({ ...state, runs, migrations, incoming }, sight, effects), sight, agreed, effects);
   return become(spread(compare(healed, sight, agreed, effects), sight, agreed, effects), ...effects);
 }
 
@@ -123,6 +131,16 @@ function withIncoming(
 ): TransfersState['incoming'] {
   for (const [name, files] of known) if (!incoming.has(name)) effects.push({ kind: 'discardFiles', files });
   return incoming;
+}
+
+/** Gives back one lead at a time, each in its turn. */
+function giveBack(state: TransfersState, { givingBack, reachable }: Sight, effects: TransfersEffect[]): TransfersState {
+  if (state.giveBackTick === null || state.ticks < state.giveBackTick) return state;
+  const leads = givingBack.filter(({ to }) => reachable.has(to));
+  const lead = leads[state.ticks % leads.length];
+  if (lead === undefined) return state;
+  effects.push({ kind: 'giveBack', lead });
+  return { ...state, giveBackTick: null };
 }
 
 function heal(state: TransfersState, { leads, reachable }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {

@@ -26,6 +26,11 @@ test('a node that has lost the files of its points is whole again each time, how
   }
 });
 
+test('a shard whose lead comes to a node that has lost its files is led again by the node that led it before', async () => {
+  const { faults, violations } = await simulate(630_261);
+  assert.deepEqual([violations, (faults.get('loseFiles') ?? 0) > 0], [[], true]);
+});
+
 test('the same seed goes the same way', async () => {
   const [told, silent] = [await simulate(7, { tell: true }), await simulate(7)];
   assert.equal(told.digest, silent.digest);

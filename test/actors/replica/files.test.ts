@@ -55,3 +55,16 @@ test('a failed opening holds up nothing', async () => {
   await files.close('a/0');
   assert.deepEqual(engine.calls, ['open a/0 damaged: damaged']);
 });
+
+test('a replica is lost until it is open, and one that was open in this process is not', async () => {
+  const { files } = setUp();
+  const shard = (shardId: number) => ({ collection: 'a', uid: 1, shardId });
+  files.noteLost('a/0', shard(0));
+  files.noteLost('a/1', shard(1));
+  assert.deepEqual([...files.lost], [shard(0), shard(1)]);
+  await open(files);
+  assert.deepEqual([...files.lost], [shard(1)]);
+  await files.close('a/0');
+  files.noteLost('a/0', shard(0));
+  assert.deepEqual([...files.lost], [shard(1)]);
+});

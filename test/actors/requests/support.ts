@@ -82,6 +82,7 @@ export class Peers {
       connected: this.connected,
       serves: this.serves,
       lastIndexAtStart: 0,
+      leadsAtStart: new Map(),
       isAloneWithout: () => false,
     });
   }

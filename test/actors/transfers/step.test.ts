@@ -24,7 +24,7 @@ class Watch {
   }
 
   see(agreed: ClusterState | null, given: Partial<Sight> = {}): string[] {
-    return this.hear({ kind: 'saw', sight: { agreed, self: 1, leads: false, reachable: new Set([1, 2, 3]), ...given } });
+    return this.hear({ kind: 'saw', sight: { agreed, self: 1, leads: false, reachable: new Set([1, 2, 3]), givingBack: [], ...given } });
   }
 }
 
@@ -42,6 +42,8 @@ function worded(effect: TransfersEffect): string {
       return `propose ${effect.operations.map(({ kind }) => kind).join(' ')}`;
     case 'handOver':
       return `lead of ${effect.handOver.shardId}: ${effect.handOver.from} → ${effect.handOver.to}`;
+    case 'giveBack':
+      return `give shard ${effect.lead.shardId} back to ${effect.lead.to}`;
     case 'compare':
       return `compare ${effect.comparison.shardId} on ${effect.comparison.peerId}`;
     default:
@@ -77,6 +79,20 @@ test('healing is proposed by the leader of consensus alone, once at a time', () 
   assert.deepEqual(watch.see(dead), []);
   assert.deepEqual(watch.see(dead, { leads: true }), ['propose startTransfer']);
   assert.deepEqual(watch.see(dead, { leads: true }), []);
+});
+
+test('leads whose files are gone are given back one at a time, to peers that answer, and after a pause again', () => {
+  const watch = new Watch();
+  const agreed = stateOf([{ 1: 'Active', 2: 'Dead' }]);
+  const lead = { collection: 'cities', uid: 5, shardId: 0, from: 1, to: 2, term: 3, since: 1 };
+  const far = { ...lead, shardId: 1, to: 4 };
+  const given = { givingBack: [lead, far] };
+  assert.deepEqual(watch.see(agreed, { givingBack: [far] }), []);
+  assert.deepEqual(watch.see(agreed, given), ['give shard 0 back to 2']);
+  assert.deepEqual(watch.see(agreed, given), []);
+  assert.deepEqual(watch.hear({ kind: 'gaveBack', lead, error: { code: 'unavailable', detail: 'away' } }), ['tellGivenBack']);
+  const looks = [0, 1, 2, 3, 4].map(() => watch.see(agreed, given).length);
+  assert.deepEqual(looks, [0, 0, 0, 0, 1]);
 });
 
 test('digests are compared one at a time, and again after a period', () => {
