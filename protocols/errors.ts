@@ -81,6 +81,8 @@ export const ERROR_REASONS = {
   failedOnApply: 'none',
   /** Stored data are not what was written: trying again finds the same. */
   damaged: 'unknown',
+  /** A segment of so many rows does not fit in a memory: split it. */
+  segmentTooLarge: 'none',
   /** Another change of the same thing was agreed first: make the change again, of the newest. */
   changedMeanwhile: 'none',
   /** A peer that was chosen to hold a replica has left, or is leaving: choose again. */

@@ -35,6 +35,7 @@ function retryOfReason(reason: ErrorReason | undefined): Retry {
     case 'changedMeanwhile':
     case 'placementChanged':
     case 'checkpointLost':
+    case 'segmentTooLarge':
     case 'actorCrashed':
     case undefined:
       return 'never';
@@ -68,6 +69,7 @@ export function isReadAgain(error: unknown): boolean {
     case 'changedMeanwhile':
     case 'placementChanged':
     case 'checkpointLost':
+    case 'segmentTooLarge':
     // The other replicas have been asked already.
     case 'notReached':
     case 'answerLost':

@@ -8,9 +8,10 @@ import { graphSettings, LAYERS_MAX } from '../segment/graph-settings.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import {
   type ElementType,
+  fittingLayout,
   LIVE,
+  MEMORY_BYTES_MAX,
   type SegmentLayout,
-  segmentLayout,
   segmentMemory,
   type VectorLayout,
   type VectorPlan,
@@ -35,8 +36,6 @@ import { groupedOrder, neighbourOrder, reorderRows } from './reorder.js';
 import { type Selection, selectRows } from './select-rows.js';
 import type { PlacedValue } from './value-rows.js';
 
-/** Addresses in a memory are 32 bits wide. */
-const MEMORY_BYTES_MAX = 2 ** 32;
 const NO_ROWS = new Uint32Array(0);
 
 interface PlannedDraft extends SegmentDraft {
@@ -114,7 +113,7 @@ function makeDraft(job: BuildJob, selection: Selection, grouping: Grouping): Pla
   });
   for (let layersMax = LAYERS_MAX; ; layersMax--) {
     const { plans: planned, placed } = withSubgraphs(plans, grouping, rows, layersMax);
-    const layout = segmentLayout(rows, planned, { ordered: true, slots: job.spec.readers + 2 });
+    const layout = fittingLayout(rows, planned, { ordered: true, readers: job.spec.readers });
     if (layout.bytes <= MEMORY_BYTES_MAX) return { memory: segmentMemory(layout), layout, rows, placed };
     if (layersMax > 0 && placed.size > 0) continue;
     throw new TroupeError(
@@ -287,7 +286,7 @@ async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built
   const folder = built.folder as string;
   const onDisk = (plan: VectorPlan) => staysOnDisk(plan, built.rows, config);
   if (!plans.some(onDisk)) return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
-  const { handle, damages } = await loadSealed(folder, { slots: readers + 2, onDiskPayload, onDisk, fields: job.fields });
+  const { handle, damages } = await loadSealed(folder, { readers, onDiskPayload, onDisk, fields: job.fields });
   if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
   return handle;
 }

@@ -3,7 +3,7 @@
 import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { codeMatrix } from '../segment/code-matrix.js';
-import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
+import { residentOffset, type SegmentLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
 import { readFloats, spreadRows } from './matrix.js';
 
 /** Recall is counted over this many nearest neighbours. */
@@ -68,8 +68,9 @@ function putRows({ layout, memory, present }: RecallSubject): number {
   return offset;
 }
 
+/** No reader has the segment yet. */
 function builderSlot(layout: SegmentLayout): number {
-  return layout.scratchOffset + (layout.scratchSlots - 1) * layout.scratch.bytes;
+  return scratchOf(layout, 0);
 }
 
 /** bits: byte offset of the rows that count. */

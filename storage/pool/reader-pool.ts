@@ -32,6 +32,7 @@ import type {
   ToReader,
   WeighJob,
 } from '../threads/messages.js';
+import { ScratchTurns, scratchTurns } from '../threads/scratch-turns.js';
 import {
   dropRead,
   expireReads,
@@ -131,7 +132,7 @@ interface Settling {
 }
 
 export class ReaderPool {
-  /** All that may ever run: each has a scratch slot in every segment. */
+  /** All that may ever run: each has scratch in every segment. */
   readonly slotCount: number;
   private readonly count: number;
   /** Readers for heavy reads that run or are started again when they are lost. */
@@ -141,6 +142,7 @@ export class ReaderPool {
   private readonly heavyIdleMs: number;
   private readonly stuckGraceMs: number;
   private readonly aloneDeadlines: Float64Array;
+  private readonly scratchTurns: Int32Array;
   private readonly slots: WorkerSlots<FromReader, ToReader>;
   private readonly reads: ReadState<ReadWork>;
   private readonly sets = new Map<ReplicaKey, ReplicaSets>();
@@ -178,6 +180,7 @@ export class ReaderPool {
     this.heavyIdleMs = options.heavyIdleMs ?? HEAVY_IDLE_MS;
     this.stuckGraceMs = options.stuckGraceMs ?? STUCK_GRACE_MS;
     this.aloneDeadlines = new Float64Array(new SharedArrayBuffer(this.slotCount * Float64Array.BYTES_PER_ELEMENT));
+    this.scratchTurns = scratchTurns(this.slotCount);
     this.closing = closing;
     const limits = {
       waitingMax: options.waitingReadsMax ?? WAITING_READS_MAX,
@@ -186,8 +189,9 @@ export class ReaderPool {
     };
     this.reads = readState(count, limits, countForHeavy);
     const entry = options.entry ?? threadEntry('reader');
+    const data = { scratchTurns: this.scratchTurns };
     this.slots = new WorkerSlots(
-      { kind: 'reader', count: this.slotCount, entry, watch: options.watch, closing, ledger: options.ledger },
+      { kind: 'reader', count: this.slotCount, entry, watch: options.watch, closing, ledger: options.ledger, data },
       {
         ready: (index) => this.readerReady(index),
         lost: (index, reason, isWanted) => this.readerLost(index, reason, isWanted),
@@ -542,6 +546,7 @@ export class ReaderPool {
   private readerLost(index: number, reason: string, isWanted: boolean): void {
     if (isWanted) this.startedForHeavy.delete(index);
     this.aloneDeadlines[index] = 0;
+    new ScratchTurns(this.scratchTurns, index).giveBackAll();
     for (const read of loseReader(this.reads, index)) {
       read.work.reject(new TroupeError('internal', `the query ended two engine workers (${reason}) and was given up`));
     }

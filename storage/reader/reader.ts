@@ -36,6 +36,7 @@ import type {
   SpreadCollection,
   ToReader,
 } from '../threads/messages.js';
+import { ScratchTurns } from '../threads/scratch-turns.js';
 import { Company } from './company.js';
 import { pointsElsewhere } from './cross-collection.js';
 import { runRead } from './operations.js';
@@ -111,7 +112,7 @@ export class Reader {
   ) {
     this.memory = new Ledger(data.memory);
     const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes));
-    this.context = { slot: data.index, deadline: new Deadline(), filters };
+    this.context = { index: data.index, turns: new ScratchTurns(data.scratchTurns, data.index), deadline: new Deadline(), filters };
   }
 
   receive(message: ToReader): void {
@@ -230,13 +231,13 @@ export class Reader {
 
   /** As `answerOrLeave`, for a client that this thread has. */
   private answerForClient(news: OwnReadsNews, read: Read): Answer | null {
-    const { slot } = this.context;
+    const { index } = this.context;
     // The main thread replaces a reader that is stuck in it.
-    news.deadlines[slot] = read.request.deadlineMs;
+    news.deadlines[index] = read.request.deadlineMs;
     try {
       return this.answerOrLeave(read, null);
     } finally {
-      news.deadlines[slot] = 0;
+      news.deadlines[index] = 0;
     }
   }
 
@@ -381,6 +382,7 @@ export class Reader {
       if (error instanceof SetOnItsWay) return null;
       throw error;
     } finally {
+      this.context.turns.giveBack();
       for (const snapshot of taken) {
         if (usage !== null) usage.cpu += scoredBytes(snapshot);
         snapshot.release();

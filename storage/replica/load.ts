@@ -113,13 +113,18 @@ async function loadSealedSegment(
   { pause, warn }: LoadEvents,
 ): Promise<SegmentRows> {
   const { handle, damagedFiles, damages } = await loadSealed(segmentFolder(spec.folder, described.id), {
-    slots: slotsOf(spec),
+    readers: spec.readers,
     onDiskPayload: spec.config.params.on_disk_payload,
     onDisk: (plan, rows) => staysOnDisk(plan, rows, spec.config),
     fields: new Map(fields.map((field) => [field.name, field.schema])),
     pause,
   });
   for (const damage of damages) warn(`${damage}; it is built again`);
+  const { scratchLevel } = handle.layout;
+  if (scratchLevel > 0)
+    warn(
+      `segment ${described.id} is so large that up to ${2 ** scratchLevel} of ${spec.readers} readers take turns at it; the next build splits it`,
+    );
   const segment = new SegmentRows(handle, handle.rows);
   segment.damagedFiles = damagedFiles;
   segment.dropVectors(described.dropped ?? []);
@@ -137,7 +142,7 @@ function loadAppendable(
   repairs: ((transaction: Transaction) => void)[],
   warn: (message: string) => void,
 ): SegmentRows {
-  const segment = appendableOf(described.id, described.vectors ?? [], described.capacity, slotsOf(spec));
+  const segment = appendableOf(described.id, described.vectors ?? [], described.capacity, spec.readers);
   segment.deferred = described.deferred ?? false;
   const prefix = segmentPrefix(described.id);
   let payloads = 0;
@@ -221,9 +226,4 @@ export function trackSealedFields(segment: SegmentRows, fields: readonly Manifes
     segment.trackField(field);
     forEachBit(openIndexOf(segment.handle, handle).indexedRows(), (row) => segment.setIndexed(field, row, true));
   }
-}
-
-/** Number of scratch slots of a segment: one for each reader, one for the home worker and one for the builder. */
-export function slotsOf(spec: ReplicaSpec): number {
-  return spec.readers + 2;
 }

@@ -9,7 +9,17 @@ import type { BatchColumn as VectorValues } from '../../protocols/model/update.j
 import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
 import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
-import { HELD, itemBytes, LIVE, type SegmentLayout, segmentLayout, segmentMemory, strideOf, type VectorPlan } from '../segment/layout.js';
+import {
+  fittingLayout,
+  HELD,
+  itemBytes,
+  LIVE,
+  type SegmentLayout,
+  segmentLayout,
+  segmentMemory,
+  strideOf,
+  type VectorPlan,
+} from '../segment/layout.js';
 import { isCurrent, vectorPlans } from '../segment/plans.js';
 import { type CommonMemory, SMALL_BYTES_MAX, smallPlace } from '../segment/shared-memory.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
@@ -378,7 +388,7 @@ const NO_ITEMS: RowItems = new Map();
 export function makeAppendable(
   id: number,
   config: CollectionConfig,
-  slots: number,
+  readers: number,
   items: RowItems = NO_ITEMS,
   isFirst = false,
 ): SegmentRows {
@@ -388,20 +398,20 @@ export function makeAppendable(
     if (plan.kind === 'dense') return plan;
     return { ...plan, itemCapacity: Math.max(Math.floor(share / itemStride(plan)), items.get(plan.name) ?? 0) };
   });
-  return appendableOf(id, roomy, appendableCapacity(plans, isFirst), slots);
+  return appendableOf(id, roomy, appendableCapacity(plans, isFirst), readers);
 }
 
 /** An empty appendable segment with these vectors and room for this many rows. */
-export function appendableOf(id: number, plans: readonly VectorPlan[], capacity: number, slots: number): SegmentRows {
-  const layout = segmentLayout(capacity, plans, { ordered: false, slots });
+export function appendableOf(id: number, plans: readonly VectorPlan[], capacity: number, readers: number): SegmentRows {
+  const layout = fittingLayout(capacity, plans, { ordered: false, readers });
   if (layout.bytes > SMALL_BYTES_MAX) return appendableIn(segmentMemory(layout), id, plans, layout);
   const { base, common, memory } = smallPlace(layout.bytes);
-  return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ordered: false, slots, base }), common);
+  return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ordered: false, readers, base }), common);
 }
 
 /** Memory for rows on their way from one replica to another: only this thread sees them, and the memory is freed with them. */
 export function passingRows(plans: readonly VectorPlan[], capacity: number): SegmentRows {
-  const layout = segmentLayout(capacity, plans, { ordered: false, slots: 0 });
+  const layout = segmentLayout(capacity, plans, { ordered: false, readers: 0 });
   // Only kernels need WebAssembly memory, and each such memory takes gigabytes of addresses until it is collected.
   const memory = { buffer: new ArrayBuffer(layout.bytes) } as WebAssembly.Memory;
   return appendableIn(memory, 0, plans, layout);

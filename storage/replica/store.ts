@@ -32,7 +32,7 @@ import { makeCheckpoint } from './checkpoint.js';
 import { compactCopy, type Replacement } from './compact.js';
 import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
-import { loadReplica, slotsOf, trackSealedFields, writeFirstRecords } from './load.js';
+import { loadReplica, trackSealedFields, writeFirstRecords } from './load.js';
 import { LogRetention, type RetainingHost } from './log-retention.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
@@ -365,7 +365,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   makeSegment(items?: RowItems): SegmentRows {
     const isFirst = this.shape.segments.every(({ rows }) => rows === 0);
-    return makeAppendable(++this.lastSegment, this.spec.config, slotsOf(this.spec), items, isFirst);
+    return makeAppendable(++this.lastSegment, this.spec.config, this.spec.readers, items, isFirst);
   }
 
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {

@@ -4,6 +4,7 @@
  * never grows, so that views on it stay valid. The layout is a plain value that travels with the memory.
  */
 
+import { TroupeError } from '../../protocols/errors.js';
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
 import type { Metric } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape } from '../../vectors/quantizer-spec.js';
@@ -136,9 +137,10 @@ export interface VectorLayout {
 export interface SegmentLayout {
   /** Rows there is room for; a sealed segment has exactly as many. */
   readonly capacity: number;
-  /** Scratch slots at `scratchOffset + slot * scratch.bytes`: one per reader, then one for the home worker, then one for the builder. */
+  /** Where scratch slots begin: see `scratchOf`. The builder has the first one, until readers get the segment. */
   readonly scratchOffset: number;
-  readonly scratchSlots: number;
+  /** 2^scratchLevel readers in a row share a slot, and take turns at it (Scratch-T1); 0: each has its own. */
+  readonly scratchLevel: number;
   readonly scratch: ScratchLayout;
   /** u8 [capacity]: id kinds. u32 [capacity, 4]: id words. See `protocols/model/point-id.ts`. */
   readonly kinds: number;
@@ -157,6 +159,18 @@ export interface SegmentLayout {
 export const LIVE = 0xffff_ffff;
 /** A mark of rows that readers see while a newer row of their point is still deferred. The writer's own; readers only see that no commit reaches it. */
 export const HELD = 0xffff_fffe;
+
+/** What a layout is made for. */
+export interface LayoutOptions {
+  /** The segment is sealed and keeps its rows in id order too. */
+  readonly ordered: boolean;
+  /** Readers of the process, which need scratch. */
+  readonly readers: number;
+  /** Vectors whose originals stay out of memory, by name, and where they are. */
+  readonly files?: ReadonlyMap<string, OriginalsFile>;
+  /** Bytes of the memory before it, a multiple of 64. */
+  readonly base?: number;
+}
 
 /** What a layout is made from. */
 export interface VectorPlan {
@@ -195,6 +209,11 @@ export function metricOf(distance: Distance): Metric {
   return METRICS[distance];
 }
 
+/** Byte offset of a reader's scratch. */
+export function scratchOf({ scratch, scratchLevel, scratchOffset }: SegmentLayout, reader: number): number {
+  return scratchOffset + (reader >> scratchLevel) * scratch.bytes;
+}
+
 /** Bytes from one row (or token vector, or sparse index) of originals to the next. */
 export function strideOf(plan: Pick<VectorPlan, 'kind' | 'dim' | 'element'>): number {
   return plan.kind === 'sparse' ? 4 : align16(plan.dim * ELEMENT_BYTES[plan.element]);
@@ -211,15 +230,27 @@ export function residentOffset(vector: VectorLayout): number {
   return vector.offset;
 }
 
+/** Addresses in a memory are 32 bits wide. */
+export const MEMORY_BYTES_MAX = 2 ** 32;
+
 /**
- * Layout for `capacity` rows. `ordered`: the segment is sealed and keeps its rows in id order too. `slots`: scratch slots.
- * `files`: vectors whose originals stay out of memory, by name, and where they are. `base`: bytes of the memory before it, a multiple of 64.
+ * Layout for `capacity` rows that ends within `bytesMax` of its memory, if it can: where scratch for each reader is too much, two, four, eight...
+ * of them share theirs (Scratch-T1). With one slot for all it may still be too long.
  */
-export function segmentLayout(
+export function fittingLayout(
   capacity: number,
   vectors: readonly VectorPlan[],
-  options: { ordered: boolean; slots: number; files?: ReadonlyMap<string, OriginalsFile>; base?: number },
+  options: LayoutOptions,
+  bytesMax = MEMORY_BYTES_MAX,
 ): SegmentLayout {
+  for (let scratchLevel = 0; ; scratchLevel++) {
+    const layout = segmentLayout(capacity, vectors, options, scratchLevel);
+    if ((options.base ?? 0) + layout.bytes <= bytesMax || 2 ** scratchLevel >= options.readers) return layout;
+  }
+}
+
+/** Layout for `capacity` rows. scratchLevel: see `SegmentLayout`. */
+export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], options: LayoutOptions, scratchLevel = 0): SegmentLayout {
   const base = options.base ?? 0;
   let at = base + 1024;
   const take = (bytes: number): number => {
@@ -232,7 +263,7 @@ export function segmentLayout(
   const staged = vectors.reduce((max, vector) => (files.has(vector.name) ? Math.max(max, strideOf(vector)) : max), 0);
   const queryBytes = vectors.reduce((max, { codes, dim }) => (codes?.spec ? Math.max(max, codeShape(codes.spec, dim).queryBytes) : max), 0);
   const scratch = scratchLayout(capacity, dimMax, staged, queryBytes);
-  const scratchOffset = take(scratch.bytes * options.slots);
+  const scratchOffset = take(scratch.bytes * Math.ceil(options.readers / 2 ** scratchLevel));
   const kinds = take(capacity);
   const ids = take(capacity * 16);
   const versions = take(capacity * 8);
@@ -242,7 +273,7 @@ export function segmentLayout(
   return {
     capacity,
     scratchOffset,
-    scratchSlots: options.slots,
+    scratchLevel,
     scratch,
     kinds,
     ids,
@@ -320,7 +351,12 @@ function raggedLayout({ kind, itemCapacity }: VectorPlan, capacity: number, take
   return { offsets: take((capacity + 1) * 4), itemCapacity, values: kind === 'sparse' ? take(itemCapacity * 4) : 0 };
 }
 
-/** A shared memory of the layout's size. A memory of 32-bit addresses ends at 4 GiB. Errors: `storage` without addresses for it. */
+/** A shared memory of the layout's size. Errors: `storage` without addresses for it, or where it is longer than a memory can be. */
 export function segmentMemory(layout: SegmentLayout): WebAssembly.Memory {
+  const { bytes, capacity } = layout;
+  if (bytes > MEMORY_BYTES_MAX)
+    throw new TroupeError('storage', `a segment of ${capacity} rows needs ${bytes} bytes of memory, and one holds 4 GiB`, {
+      reason: 'segmentTooLarge',
+    });
   return sharedMemory(layout.bytes);
 }

@@ -30,10 +30,10 @@ import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handl
 import { residentBytes } from './index-layout.js';
 import {
   type Adjacency,
+  fittingLayout,
   LIVE,
   type OriginalsFile,
   type SegmentLayout,
-  segmentLayout,
   segmentMemory,
   type VectorLayout,
   type VectorPlan,
@@ -51,8 +51,8 @@ export interface SegmentDescription {
 }
 
 export interface LoadOptions {
-  /** Scratch slots of the memory: readers + 2. */
-  readonly slots: number;
+  /** Readers of the process: those that do not find room for scratch of their own share it. */
+  readonly readers: number;
   /** Whether payloads stay in their file. */
   readonly onDiskPayload: boolean;
   /** Whether the originals of a vector stay in their file; left out: none do. */
@@ -169,7 +169,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   const description = readDescription(folder);
   const damaged: DamagedFile[] = [];
   const files = originalsFiles(folder, description, options.onDisk);
-  const planned = segmentLayout(description.rows, description.vectors, { ordered: true, slots: options.slots, files });
+  const planned = fittingLayout(description.rows, description.vectors, { ordered: true, readers: options.readers, files });
   const memory = segmentMemory(planned);
   const sections = memorySections(memory, planned, description.rows);
   const pause = options.pause ?? (async () => {});

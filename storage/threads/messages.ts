@@ -33,9 +33,7 @@ export interface ReplicaSpec {
   /** The folder with `lmdb/` and `segments/`. */
   readonly folder: string;
   readonly config: CollectionConfig;
-  /**
-   * Number of readers of this process. A segment's memory has one scratch slot for each, one for the home worker and one for the builder.
-   */
+  /** Number of readers of this process. A segment's memory has scratch for each, or some share it. */
   readonly readers: number;
 }
 
@@ -305,8 +303,10 @@ export type FromReader =
 
 /** Data a reader's thread starts with. */
 export interface ReaderData {
-  /** 0..readers-1: which scratch slot of every segment is this reader's. */
+  /** 0..readers-1: which scratch of every segment is this reader's. */
   readonly index: number;
+  /** See `ScratchTurns`. */
+  readonly scratchTurns: Int32Array;
   readonly memory: LedgerShare;
 }
 

@@ -61,6 +61,7 @@ export function retryOfRefused(submission: Submission, reason: ErrorReason | und
     case 'failedOnApply':
     case 'damaged':
     case 'checkpointLost':
+    case 'segmentTooLarge':
     case 'notReached':
     case 'answerLost':
     case 'actorCrashed':

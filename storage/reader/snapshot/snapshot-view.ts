@@ -24,7 +24,7 @@ import { codeMatrix } from '../../segment/code-matrix.js';
 import type { SegmentHandle, SegmentSet } from '../../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../../segment/ids.js';
 import { openIndexOf } from '../../segment/index/open.js';
-import { residentOffset, type VectorLayout } from '../../segment/layout.js';
+import { residentOffset, scratchOf, type VectorLayout } from '../../segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../../segment/payload-file.js';
 import { itemOffsets } from '../../segment/ragged.js';
 import { readRows } from '../../segment/vector-file.js';
@@ -32,6 +32,7 @@ import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
 import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js';
 import { ReplicaUses } from '../../threads/replica-uses.js';
+import type { ScratchTurns } from '../../threads/scratch-turns.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
 /** `{}`, which is not stored. */
@@ -39,8 +40,10 @@ const EMPTY_OBJECT_BYTES = 2;
 
 /** What all replicas of a reader share. */
 export interface ReaderContext {
-  /** Which scratch slot of every segment is this reader's. */
-  readonly slot: number;
+  /** Which scratch of every segment is this reader's. */
+  readonly index: number;
+  /** At scratch that readers share: given back when a read is over. */
+  readonly turns: ScratchTurns;
   readonly deadline: Deadline;
   readonly filters: FilterCache;
 }
@@ -215,8 +218,9 @@ export class SegmentReader {
   readonly versions: Float64Array;
   readonly deletedAt: Uint32Array;
   readonly filters: ConditionCache;
-  /** Byte offset of this thread's scratch slot. */
-  readonly slot: number;
+  /** Byte offset of this thread's scratch. */
+  private readonly scratch: number;
+  private readonly scratchLevel: number;
   private readonly vectors = new Map<string, VectorReader>();
   private readonly indexes = new Map<string, FieldIndex>();
   private readonly postings = new Map<string, SparseIndex>();
@@ -237,7 +241,8 @@ export class SegmentReader {
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
     this.filters = context.filters.scope(scope);
-    this.slot = layout.scratchOffset + context.slot * layout.scratch.bytes;
+    this.scratch = scratchOf(layout, context.index);
+    this.scratchLevel = layout.scratchLevel;
     for (const vector of layout.vectors) this.vectors.set(vector.name, vectorReader(memory, layout.capacity, vector));
   }
 
@@ -247,6 +252,15 @@ export class SegmentReader {
 
   get deadline(): Deadline {
     return this.context.deadline;
+  }
+
+  /**
+   * Byte offset of this thread's scratch. Where readers share it, this read waits for its turn and keeps it (Scratch-T2).
+   * Errors: `timeout`.
+   */
+  get slot(): number {
+    if (this.scratchLevel > 0) this.context.turns.take(this.scratchLevel, this.context.deadline);
+    return this.scratch;
   }
 
   get kernels(): Kernels {

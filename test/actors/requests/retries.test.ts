@@ -26,6 +26,7 @@ const DECISIONS: Readonly<Record<ErrorReason, Decision>> = {
   changedMeanwhile: NEVER,
   placementChanged: NEVER,
   checkpointLost: NEVER,
+  segmentTooLarge: NEVER,
   failedOnApply: { ...NEVER, mayBeWritten: true },
   damaged: { ...NEVER, mayBeWritten: true },
   notReached: { ...NEVER, write: 'whenLedElsewhere', question: 'whenLedElsewhere' },

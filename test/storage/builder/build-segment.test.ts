@@ -71,7 +71,7 @@ for (const distance of DISTANCES) {
       [['', 'i8']],
     );
     assert.ok((report.graphs[0]?.recall as number) >= 0.95, `recall ${report.graphs[0]?.recall}`);
-    const loaded = await loadSealed(handle.folder as string, { slots: 3, onDiskPayload: true, fields: new Map() });
+    const loaded = await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: true, fields: new Map() });
     assert.deepEqual(loaded.damagedFiles, []);
     assert.deepEqual(loaded.description.report, report);
     for (const segment of [handle, loaded.handle]) {
@@ -232,7 +232,7 @@ test('named vectors: rows that lack one are not in its graph, a name that no row
     assert.equal(neighbours.length > 0, Number(idAt(handle, row)) % 2 === 1);
     assert.ok(neighbours.every((neighbour) => Number(idAt(handle, neighbour)) % 2 === 1));
   }
-  assert.equal((await loadSealed(handle.folder as string, { slots: 3, onDiskPayload: false, fields: new Map() })).damagedFiles.length, 0);
+  assert.equal((await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: false, fields: new Map() })).damagedFiles.length, 0);
 });
 
 test('sources with no rows left make an empty segment', async () => {
@@ -244,7 +244,7 @@ test('sources with no rows left make an empty segment', async () => {
     freeControl,
   );
   assert.equal(handle.rows, 0);
-  const loaded = await loadSealed(handle.folder as string, { slots: 3, onDiskPayload: true, fields: new Map() });
+  const loaded = await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: true, fields: new Map() });
   assert.equal(loaded.handle.rows, 0);
   assert.equal(findRow(loaded.handle, 1), undefined);
 });

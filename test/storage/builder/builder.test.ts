@@ -68,7 +68,7 @@ test('a builder answers a job with its progress and its result, and ends', async
   assert.equal(new Uint32Array(rowMaps[0] as SharedArrayBuffer)[7], row);
   assert.equal(Buffer.from(readPayloadText(handle, row)).toString(), '{"n":7}');
   closeSegmentFiles(handle);
-  const loaded = await loadSealed(handle.folder as string, { slots: 3, onDiskPayload: true, fields: FIELDS });
+  const loaded = await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: true, fields: FIELDS });
   assert.deepEqual([loaded.damagedFiles, loaded.handle.fieldIndexes.length], [[], 1]);
 });
 
@@ -100,7 +100,7 @@ test('a fieldIndex job adds indexes to its source and keeps the memory', async (
   new Uint32Array(source.memory.buffer, source.layout.deletedAt, 1)[0] = 77;
   assert.equal(new Uint32Array(handle.memory.buffer, handle.layout.deletedAt, 1)[0], 77);
   new Uint32Array(source.memory.buffer, source.layout.deletedAt, 1)[0] = 0xffff_ffff;
-  const loaded = await loadSealed(source.folder as string, { slots: 3, onDiskPayload: true, fields: FIELDS });
+  const loaded = await loadSealed(source.folder as string, { readers: 3, onDiskPayload: true, fields: FIELDS });
   assert.deepEqual(
     loaded.handle.fieldIndexes.map(({ field }) => field),
     ['n'],
@@ -137,7 +137,7 @@ test('an on_disk index keeps its postings in its file, answers the same, and so 
   const last = (await runBuilder(sealedJob({ segmentId: 24, fields }))).at(-1);
   assert.ok(last?.kind === 'result', JSON.stringify(last));
   const { handle } = last.result;
-  const loaded = await loadSealed(handle.folder as string, { slots: 3, onDiskPayload: true, fields });
+  const loaded = await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: true, fields });
   const inMemory = (await runBuilder(sealedJob({ segmentId: 25, fields: new Map([['n', { type: 'integer' }]]) }))).at(-1);
   assert.ok(inMemory?.kind === 'result');
   const whole = inMemory.result.handle.fieldIndexes[0]?.buffer.byteLength as number;

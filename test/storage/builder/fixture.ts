@@ -37,7 +37,7 @@ export function makeSource(shape: SourceShape): SegmentHandle {
     codes: null,
     graph: null,
   }));
-  const layout = segmentLayout(shape.rows + 10, plans, { ordered: false, slots: 1 });
+  const layout = segmentLayout(shape.rows + 10, plans, { ordered: false, readers: 1 });
   const memory = segmentMemory(layout);
   const kinds = new Uint8Array(memory.buffer, layout.kinds, shape.rows);
   const words = new Uint32Array(memory.buffer, layout.ids, shape.rows * 4);

@@ -31,7 +31,7 @@ async function build(config: CollectionConfig, segmentId: number): Promise<Segme
 }
 
 const load = (segment: number) =>
-  loadSealed(path.join(folder, 'segments', String(segment)), { slots: 3, onDiskPayload: true, fields: new Map() });
+  loadSealed(path.join(folder, 'segments', String(segment)), { readers: 3, onDiskPayload: true, fields: new Map() });
 
 function codesOf({ memory, layout, rows: count }: SegmentHandle): { codes: Buffer; table: Buffer } {
   const codes = layout.vectors[0]?.codes;

@@ -27,7 +27,7 @@ function draftOf(links: readonly (readonly number[])[], upper: ReadonlyMap<numbe
     ],
     {
       ordered: true,
-      slots: 1,
+      readers: 1,
     },
   );
   const memory = segmentMemory(layout);

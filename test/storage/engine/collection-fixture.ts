@@ -33,6 +33,7 @@ import { vectorPlans } from '../../../storage/segment/plans.js';
 import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
+import { ScratchTurns, scratchTurns } from '../../../storage/threads/scratch-turns.js';
 import { groupsWalk } from '../../../storage/walk/groups.js';
 import { matrixWalk } from '../../../storage/walk/matrix.js';
 import { scrollWalk } from '../../../storage/walk/points.js';
@@ -91,7 +92,12 @@ export function configOf(
 export class CollectionFixture {
   readonly deadline = new Deadline();
   private readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-read-'));
-  private readonly context = { slot: 0, deadline: this.deadline, filters: new FilterCache(1 << 20) };
+  private readonly context = {
+    index: 0,
+    turns: new ScratchTurns(scratchTurns(1), 0),
+    deadline: this.deadline,
+    filters: new FilterCache(1 << 20),
+  };
   private readonly segments: SegmentView[] = [];
   private readonly views: ReplicaView[] = [];
   private nextSegment = 1;
@@ -166,7 +172,7 @@ export class CollectionFixture {
       ...plan,
       itemCapacity: plan.kind === 'dense' ? 0 : points.reduce((sum, point) => sum + itemsOf(point.vectors[plan.name]), 3),
     }));
-    const layout = segmentLayout(points.length + 5, plans, { ordered: false, slots: 3 });
+    const layout = segmentLayout(points.length + 5, plans, { ordered: false, readers: 3 });
     const memory = segmentMemory(layout);
     const { buffer } = memory;
     const ids = new Uint32Array(buffer, layout.ids, layout.capacity * 4);

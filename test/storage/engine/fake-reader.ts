@@ -1,7 +1,10 @@
 /** A reader's thread that does what the request's `path.do` says, for tests of the pool. */
 
 import { parentPort, workerData } from 'node:worker_threads';
+import { steadyNowMs } from '../../../storage/threads/clock.js';
+import { Deadline } from '../../../storage/threads/deadline.js';
 import type { FromReader, ReaderData, ToReader } from '../../../storage/threads/messages.js';
+import { ScratchTurns } from '../../../storage/threads/scratch-turns.js';
 
 const post = (message: FromReader): void => parentPort?.postMessage(message);
 const attached: string[] = [];
@@ -40,9 +43,13 @@ function hang(): never {
 }
 
 function read(id: number, what: string, body: Uint8Array | null): void {
-  const { index } = workerData as ReaderData;
+  const { index, scratchTurns } = workerData as ReaderData;
   if (what === 'crash' || (what === 'crash in 0' && index === 0)) process.exit(7);
   if (what === 'hang') hang();
+  if (what === 'take a turn' || what === 'crash in its turn') {
+    new ScratchTurns(scratchTurns, index).take(1, Object.assign(new Deadline(), { deadlineMs: steadyNowMs() + 2000 }));
+    if (what === 'crash in its turn') process.exit(7);
+  }
   if (what === 'refuse') {
     post({ kind: 'error', id, error: { code: 'wrongInput', detail: 'as asked' } });
     return;

@@ -303,3 +303,9 @@ async function until(holds: () => boolean): Promise<void> {
   for (let i = 0; i < 300 && !holds(); i++) await pause(10);
   assert.ok(holds());
 }
+
+test('a reader that is lost in its turn at shared scratch keeps no other one from it', async () => {
+  const pool = await fakePool();
+  await failsWith(read(pool, 'crash in its turn'), 'internal');
+  assert.match(await read(pool, 'take a turn'), /^take a turn from /);
+});

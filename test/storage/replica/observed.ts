@@ -14,6 +14,7 @@ import { ReplicaReader } from '../../../storage/reader/snapshot/snapshot-view.js
 import { ReplicaStore } from '../../../storage/replica/store.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
+import { ScratchTurns, scratchTurns } from '../../../storage/threads/scratch-turns.js';
 import { freeControl } from '../builder/fixture.js';
 import { applyTo, byIds, logTo, specOf, temporaryFolder } from './support.js';
 
@@ -99,7 +100,12 @@ export class Observed {
   }
 
   private newReader(): ReplicaReader {
-    return new ReplicaReader(specOf(this.folder, this.config), { slot: 0, deadline: new Deadline(), filters: new FilterCache(1000) });
+    return new ReplicaReader(specOf(this.folder, this.config), {
+      index: 0,
+      turns: new ScratchTurns(scratchTurns(1), 0),
+      deadline: new Deadline(),
+      filters: new FilterCache(1000),
+    });
   }
 
   private async openStore(): Promise<void> {

@@ -47,7 +47,7 @@ export function replicaFolder(): string {
 /** Writes segment `id` of `rows` rows with every kind of file and returns the handle it was written from. */
 export async function writeFixture(replica: string, id: number, rows: number): Promise<SegmentHandle> {
   await initChecksum();
-  const layout = segmentLayout(rows, PLANS, { ordered: true, slots: 1 });
+  const layout = segmentLayout(rows, PLANS, { ordered: true, readers: 1 });
   const memory = segmentMemory(layout);
   fillNoise(memory, layout.kinds);
   const columns = idColumns(memory, layout);

@@ -24,7 +24,7 @@ test('texts are read in order, backwards and at random, an empty payload as {}',
 });
 
 test('texts are read from memory where the collection keeps payloads there', async () => {
-  const loaded = await loadSealed(handle.folder as string, { slots: 1, onDiskPayload: false, fields: new Map() });
+  const loaded = await loadSealed(handle.folder as string, { readers: 1, onDiskPayload: false, fields: new Map() });
   for (let row = 0; row < ROWS; row++) assert.equal(read(loaded.handle, row), textOf(row));
 });
 

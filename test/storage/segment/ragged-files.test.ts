@@ -21,7 +21,7 @@ const fixture = new CollectionFixture(configOf({ m: { ...multi, on_disk: true } 
 await fixture.addSealed(points, true);
 const { handle } = fixture.snapshot().segments[0] as NonNullable<ReturnType<CollectionFixture['snapshot']>['segments'][number]>;
 const folder = handle.folder as string;
-const options = { slots: 7, onDiskPayload: true, fields: new Map() };
+const options = { readers: 7, onDiskPayload: true, fields: new Map() };
 after(() => fixture.remove());
 
 /** All arrays of the vectors, as text of their bytes. */

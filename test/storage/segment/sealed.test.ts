@@ -13,7 +13,7 @@ const ROWS = 300;
 const replica = replicaFolder();
 const written = await writeFixture(replica, 7, ROWS);
 const folder = written.folder as string;
-const options = { slots: 4, onDiskPayload: true, fields: new Map([['city/..', CITY]]) };
+const options = { readers: 4, onDiskPayload: true, fields: new Map([['city/..', CITY]]) };
 test.after(() => fs.rmSync(replica, { recursive: true }));
 
 /** All arrays that files hold, as text of their bytes, by name. */

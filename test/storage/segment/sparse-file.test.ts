@@ -15,7 +15,7 @@ const fixture = new CollectionFixture(configOf({ d: { size: 2, distance: 'Dot' }
 await fixture.addSealed(points, true);
 const { handle } = fixture.snapshot().segments[0] as NonNullable<ReturnType<CollectionFixture['snapshot']>['segments'][number]>;
 const folder = handle.folder as string;
-const options = { slots: 3, onDiskPayload: true, fields: new Map() };
+const options = { readers: 3, onDiskPayload: true, fields: new Map() };
 after(() => fixture.remove());
 
 test('a segment is loaded with the inverted indexes that its build wrote', async () => {

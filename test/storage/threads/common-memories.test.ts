@@ -6,7 +6,7 @@ import { segmentLayout } from '../../../storage/segment/layout.js';
 import type { CommonMemory } from '../../../storage/segment/shared-memory.js';
 import { CommonMemories, type SentSet } from '../../../storage/threads/common-memories.js';
 
-const layout = segmentLayout(4, [], { ordered: false, slots: 0 });
+const layout = segmentLayout(4, [], { ordered: false, readers: 0 });
 
 function newMemory(): WebAssembly.Memory {
   return new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });

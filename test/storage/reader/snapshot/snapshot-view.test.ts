@@ -9,6 +9,7 @@ import { Environment } from '../../../../storage/disk/lmdb.js';
 import { ReplicaReader } from '../../../../storage/reader/snapshot/snapshot-view.js';
 import { makeAppendable } from '../../../../storage/replica/segment-rows.js';
 import { Deadline } from '../../../../storage/threads/deadline.js';
+import { ScratchTurns, scratchTurns } from '../../../../storage/threads/scratch-turns.js';
 import { encodeReplicaState, STATE_KEY } from '../../../../storage/wal/records.js';
 import { configOf } from '../../engine/collection-fixture.js';
 
@@ -17,7 +18,12 @@ const config = configOf({ size: 2, distance: 'Dot' });
 const spec = { key: 'c/0', folder, config, readers: 1 };
 const environment = Environment.open(path.join(folder, 'lmdb'), () => {});
 await initChecksum();
-const reader = new ReplicaReader(spec, { slot: 0, deadline: new Deadline(), filters: new FilterCache(1000) });
+const reader = new ReplicaReader(spec, {
+  index: 0,
+  turns: new ScratchTurns(scratchTurns(1), 0),
+  deadline: new Deadline(),
+  filters: new FilterCache(1000),
+});
 
 after(async () => {
   await reader.close();

@@ -212,7 +212,7 @@ test('graphs are in the file, load again, and are left out where it is damaged',
   for (const fixture of made.values()) {
     const { handle } = segmentOf(fixture);
     const folder = handle.folder as string;
-    const options = { slots: 3, onDiskPayload: true, fields: FIELDS };
+    const options = { readers: 3, onDiskPayload: true, fields: FIELDS };
     const loaded = await loadSealed(folder, options);
     const links = ({ memory, layout, rows }: typeof handle) =>
       (layout.vectors[0]?.subgraphs?.layers ?? []).map(({ level0, m0, upperIndex, upper, upperWords }) => [
