@@ -47,7 +47,7 @@ for (const [rows, dim, built, opened, sharing] of [
     const slots = [...slotsOf(layout, opened)];
     assert.equal(Math.max(...slots.map(([, readers]) => readers)), sharing);
     // They lie behind each other, and end where the rows begin.
-    slots.forEach(([at], n) => assert.equal(at, layout.scratchOffset + n * layout.scratch.bytes));
+    for (const [n, [at]] of slots.entries()) assert.equal(at, layout.scratchOffset + n * layout.scratch.bytes);
     assert.equal(layout.kinds, layout.scratchOffset + slots.length * layout.scratch.bytes);
   });
 }
