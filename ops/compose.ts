@@ -4,7 +4,9 @@ import os from 'node:os';
 import { hasCollections } from '../actors/collection/store.js';
 import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../actors/requests/node-api.js';
+import { LongWorks } from '../actors/runtime/long-works.js';
 import { startNode } from '../actors/start/start-node.js';
+import { Reports } from '../http/context/reports.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { UnknownFieldCounts } from '../http/context/unknown-fields.js';
@@ -121,6 +123,7 @@ export async function compose(
     hardwareReporting: service.hardware_reporting,
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
+    reports: new Reports(new LongWorks({ monotonicMs, later: setImmediate })),
     unknownFields: new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs }),
     log: httpLog,
     memory,

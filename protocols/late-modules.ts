@@ -11,6 +11,10 @@ export function dns(): typeof import('node:dns/promises') {
   return process.getBuiltinModule('node:dns/promises');
 }
 
+export function v8(): typeof import('node:v8') {
+  return process.getBuiltinModule('node:v8');
+}
+
 export function zlib(): typeof import('node:zlib') {
   return process.getBuiltinModule('node:zlib');
 }

@@ -72,8 +72,8 @@ export interface NodeApi {
    * answer when it is durable. The caller must not use the body any more. Errors: as `read`.
    */
   write(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array>;
-  /** The cost of measured requests (`RawRequest.usage`) since the start, by collection; collections without any are left out. */
-  hardware(): ReadonlyMap<string, HardwareUsage>;
+  /** The cost of measured requests (`RawRequest.usage`) since the start, by collection; collections without any are left out. Each is made when it is read. */
+  hardware(): Iterable<readonly [collection: string, usage: HardwareUsage]>;
   /** The tree of actors, from the node actor on. */
   telemetry(): ActorTelemetry;
   depths(): PoolDepths;

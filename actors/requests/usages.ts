@@ -16,9 +16,11 @@ export class CollectionUsages {
     this.#sums.set(entry, sum);
   }
 
-  /** The cost by collection, including work of writes after their answer. */
-  byName(collections: ReadonlyMap<string, CollectionEntry>, pool: Pick<EnginePort, 'stats'>): Map<string, HardwareUsage> {
-    const byName = new Map<string, HardwareUsage>();
+  /** The cost by collection, including work of writes after their answer; each is made when it is read. */
+  *byName(
+    collections: ReadonlyMap<string, CollectionEntry>,
+    pool: Pick<EnginePort, 'stats'>,
+  ): Generator<[collection: string, usage: HardwareUsage]> {
     for (const [name, entry] of collections) {
       const known = this.#sums.get(entry);
       if (known === undefined) continue;
@@ -27,8 +29,7 @@ export class CollectionUsages {
         const later = pool.stats(key)?.unansweredUsage;
         if (later !== undefined) addUsage(sum, later);
       }
-      byName.set(name, sum);
+      yield [name, sum];
     }
-    return byName;
   }
 }

@@ -215,7 +215,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
       lastError: this.#lastError,
       uptimeMs: this.#life === null ? 0 : Math.max(0, nowMs - this.#life.startedMs),
       recent: this.#recorder.records(),
-      children: [...this.#children.values()].map((child) => child.telemetry()),
+      children: { [Symbol.iterator]: () => telemetryOf(this.#children.values()) },
     };
   }
 
@@ -426,4 +426,8 @@ function asError(error: unknown): Error {
 
 function isErrorFacts(error: unknown): error is ErrorFacts {
   return typeof error === 'object' && error !== null && 'code' in error && 'detail' in error;
+}
+
+function* telemetryOf(actors: Iterable<AnyActor>): Generator<ActorTelemetry> {
+  for (const actor of actors) yield actor.telemetry();
 }

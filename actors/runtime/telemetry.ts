@@ -20,5 +20,6 @@ export interface ActorTelemetry {
   readonly uptimeMs: number;
   /** Oldest first. */
   readonly recent: readonly Recorded[];
-  readonly children: readonly ActorTelemetry[];
+  /** Each is made when it is read, since a node has some actors for each collection. */
+  readonly children: Iterable<ActorTelemetry>;
 }

@@ -149,7 +149,7 @@ export abstract class NodeOnDisk implements NodeApi {
     note(null);
   }
 
-  hardware(): ReadonlyMap<string, HardwareUsage> {
+  hardware(): Iterable<readonly [collection: string, usage: HardwareUsage]> {
     return this.usages.byName(this.running.view.collections, this.pool);
   }
 

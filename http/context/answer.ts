@@ -1,14 +1,21 @@
 /** Bytes of answers: the envelope around a result, and errors by the catalogue. */
 
+import type { LongWork } from '../../actors/runtime/long-works.js';
 import { ERROR_KINDS, type ErrorFacts, errorFacts, outcomeOf, type TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { noRoomForRequest } from '../../storage/memory/ledger.js';
 import type { Endpoint } from './endpoint.js';
+import type { LongObject } from './long-value.js';
+import type { TextBytes } from './text-bytes.js';
 
 /** What an operation answers. */
 export type HttpAnswer =
   /** Goes into the envelope. */
   | { readonly kind: 'result'; readonly value: unknown }
+  /** As `result`, made when it is printed and in portions. key: as `Reports.text` has it. */
+  | { readonly kind: 'long'; readonly key: string | null; readonly value: () => LongObject }
+  /** As `text` with status 200, made in the same way. */
+  | { readonly kind: 'longText'; readonly key: string; readonly write: (out: TextBytes) => LongWork }
   /** JSON without an envelope. */
   | { readonly kind: 'json'; readonly value: unknown }
   /** For browsers, with its content security policy. */
@@ -34,6 +41,11 @@ export function envelope(result: Uint8Array, milliseconds: number, more = ''): B
   bytes.set(result, HEAD.length);
   bytes.write(tail, HEAD.length + result.length, 'latin1');
   return bytes;
+}
+
+/** As `envelope`, in parts. */
+export function envelopeParts(result: readonly Uint8Array[], milliseconds: number): readonly Uint8Array[] {
+  return [HEAD, ...result, Buffer.from(`${TAIL_START}${seconds(milliseconds)}}`, 'latin1')];
 }
 
 /** As `envelope`, for a value. */

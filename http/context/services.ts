@@ -7,6 +7,7 @@ import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import type { DiskWatch } from '../../storage/disk/disk-watch.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { Endpoint } from './endpoint.js';
+import type { Reports } from './reports.js';
 import type { RequestStats } from './request-stats.js';
 import type { UnknownFieldCounts } from './unknown-fields.js';
 
@@ -34,6 +35,8 @@ export interface DoorServices {
   readonly stats: RequestStats<Endpoint>;
   /** By method. */
   readonly grpcStats: RequestStats<GrpcMethodName>;
+  /** Makes answers that grow with the number of collections. */
+  readonly reports: Reports;
   /** Fields of requests that the API does not have. */
   readonly unknownFields: UnknownFieldCounts;
   readonly log: Log;

@@ -4,6 +4,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
+import { plainCopy } from '../context/long-value.js';
 import { checkMode } from '../context/recovery.js';
 import type { DoorServices } from '../context/services.js';
 import { pointsRequest } from '../handlers/points.js';
@@ -45,6 +46,7 @@ export async function callOperation<Name extends OperationName>(
       const answer = await route.run(services, { path, query, body: body ?? NOTHING });
       // The values are the ones that the REST door prints.
       if (answer.kind === 'result') return structuredClone(answer.value) as ResultOf<Name>;
+      if (answer.kind === 'long') return (await services.reports.works.run(plainCopy(answer.value()))) as ResultOf<Name>;
       break;
     }
     default:

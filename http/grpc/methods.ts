@@ -20,6 +20,7 @@ import type { DoorServices } from '../context/services.js';
 import { pointsRequest } from '../handlers/points.js';
 import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
 import { timeField, timeTag } from './answer-time.js';
+import { longMessage } from './long-message.js';
 import { grpcStatusOf } from './status.js';
 
 /** A method as it is served: the parts of the answer's message, or why there is none. */
@@ -138,8 +139,15 @@ class Methods {
       const query = { ...(wait ? { wait: 'true' } : {}), ...(timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) }) };
       const body = Buffer.from(stringifyJson(decodeMessage(request, bytes).value));
       const answer = await run(this.services, { path, query, body });
-      if (answer.kind === 'text' || answer.kind === 'page') throw new Error(`${name} answers with a text`);
-      return [encodeMessage(response, answer.value)];
+      switch (answer.kind) {
+        case 'result':
+        case 'json':
+          return [encodeMessage(response, answer.value)];
+        case 'long':
+          return this.services.reports.works.run(longMessage(response, answer.value()));
+        default:
+          throw new Error(`${name} answers with a text`);
+      }
     };
   }
 

@@ -15,6 +15,7 @@ import {
 } from '../../protocols/rest/parameters.js';
 import { addVector, decodeNewVector, removeVector } from '../../protocols/rest/vector-names.js';
 import { type HttpAnswer, result } from '../context/answer.js';
+import { LongObject, longList } from '../context/long-value.js';
 import { type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
 import { agreedState } from '../reports/cluster-report.js';
@@ -27,7 +28,8 @@ const COMPLETED_DEFAULT = 16;
 
 export async function listCollections({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
   await upToDate(node, query);
-  return result({ collections: node.listCollections().map((name) => ({ name })) });
+  const value = () => LongObject.of({ collections: longList(node.listCollections(), (name) => ({ name })) });
+  return { kind: 'long', key: 'collections', value };
 }
 
 export async function info({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {

@@ -4,7 +4,7 @@ import { flagParameter, unsigned } from '../../protocols/rest/parameters.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import type { NodeRequest } from '../context/node-request.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
-import { metricsText } from '../reports/metrics.js';
+import { writeMetrics } from '../reports/metrics.js';
 import { telemetryReport } from '../reports/telemetry.js';
 import { DOCS_PAGE, docsPolicy } from './docs-page.js';
 
@@ -24,15 +24,16 @@ export function ready({ notReady }: DoorServices): HttpAnswer {
 }
 
 export function telemetry(services: DoorServices, { query }: NodeRequest): HttpAnswer {
-  const options = { detailsLevel: unsigned(query, 'details_level') ?? 0, anonymize: flagParameter(query, 'anonymize') };
+  const detailed = (unsigned(query, 'details_level') ?? 0) >= 1;
+  const anonymize = flagParameter(query, 'anonymize');
   flagParameter(query, 'per_collection');
-  return result(telemetryReport(services, options));
+  return { kind: 'long', key: `telemetry ${detailed} ${anonymize}`, value: () => telemetryReport(services, { detailed, anonymize }) };
 }
 
 export function metrics(services: DoorServices, { query }: NodeRequest): HttpAnswer {
-  const options = { anonymize: flagParameter(query, 'anonymize') };
+  const anonymize = flagParameter(query, 'anonymize');
   flagParameter(query, 'per_collection');
-  return { kind: 'text', status: 200, text: metricsText(services, options) };
+  return { kind: 'longText', key: `metrics ${anonymize}`, write: (out) => writeMetrics(out, services, { anonymize }) };
 }
 
 export function docs(): HttpAnswer {

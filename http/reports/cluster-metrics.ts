@@ -3,6 +3,7 @@
 import type { ClusterApi } from '../../actors/consensus/cluster-api.js';
 import type { CallStats, PeerCallStats } from '../../actors/context/call-stats.js';
 import { BUCKET_SECONDS } from '../../actors/context/durations.js';
+import type { LongWork } from '../../actors/runtime/long-works.js';
 import type { TransferBoard } from '../../actors/transfers/board.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { raftFigures } from './cluster-report.js';
@@ -10,10 +11,11 @@ import type { MetricsWriter } from './prometheus.js';
 
 const ROLES = ['Follower', 'PreCandidate', 'Candidate', 'Leader'];
 
-/** Replicas of each shard by whether they serve. */
+/** Replicas of shards by whether they serve. */
 export interface ReplicaCounts {
-  /** Active ones, a figure per shard. */
-  readonly active: readonly number[];
+  /** Active ones of the shard that has the fewest, and of the one that has the most; 0 of no shards. */
+  readonly activeMin: number;
+  readonly activeMax: number;
   /** Of all shards. */
   readonly dead: number;
 }
@@ -81,8 +83,23 @@ function writeTransfers(writer: MetricsWriter, { digests, handOvers, outcomes, r
   counter('cluster_digest_repaired_points_total', 'points that were repaired because of that', digests.repaired);
 }
 
-export function replicaCounts({ collections }: ClusterState): ReplicaCounts {
-  const states = [...collections.values()].flatMap(({ shards }) => [...shards.values()].map(({ replicas }) => [...replicas.values()]));
-  const count = (wanted: string, replicas: readonly string[]) => replicas.filter((state) => state === wanted).length;
-  return { active: states.map((replicas) => count('Active', replicas)), dead: count('Dead', states.flat()) };
+export function* clusterReplicaCounts({ collections }: ClusterState): LongWork<ReplicaCounts> {
+  let counts: ReplicaCounts | null = null;
+  for (const { shards } of collections.values()) {
+    for (const { replicas } of shards.values()) {
+      counts = withShard(counts, [...replicas.values()]);
+      yield;
+    }
+  }
+  return counts ?? NO_REPLICAS;
+}
+
+export const NO_REPLICAS: ReplicaCounts = { activeMin: 0, activeMax: 0, dead: 0 };
+
+/** counts: null before the first shard. states: of the replicas of another shard. */
+export function withShard(counts: ReplicaCounts | null, states: readonly string[]): ReplicaCounts {
+  const active = states.filter((state) => state === 'Active').length;
+  const dead = states.filter((state) => state === 'Dead').length;
+  if (counts === null) return { activeMin: active, activeMax: active, dead };
+  return { activeMin: Math.min(counts.activeMin, active), activeMax: Math.max(counts.activeMax, active), dead: counts.dead + dead };
 }

@@ -3,13 +3,16 @@
 import { readdirSync } from 'node:fs';
 import { BUCKET_SECONDS, type Durations } from '../../actors/context/durations.js';
 import type { NodeApi } from '../../actors/requests/node-api.js';
+import type { LongWork } from '../../actors/runtime/long-works.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../../protocols/model/collection.js';
 import { readSystemFile } from '../../storage/memory/system-file.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
-import { type ReplicaCounts, replicaCounts, writeCluster } from './cluster-metrics.js';
-import { MetricsWriter } from './prometheus.js';
-import { hashedName } from './telemetry.js';
+import type { TextBytes } from '../context/text-bytes.js';
+import { clusterReplicaCounts, NO_REPLICAS, type ReplicaCounts, withShard, writeCluster } from './cluster-metrics.js';
+import { processMemory } from './process-memory.js';
+import { labelText, MetricsWriter } from './prometheus.js';
+import { isNotFound, nameShower } from './telemetry.js';
 
 export interface MetricsOptions {
   /** Names of collections are replaced by hashes. */
@@ -19,6 +22,8 @@ export interface MetricsOptions {
 /** Figures of one collection. */
 interface CollectionFigures {
   readonly id: string;
+  /** The label `id`, as text. */
+  readonly idLabels: string;
   readonly points: number;
   readonly segments: number;
   readonly indexedVectors: number;
@@ -30,56 +35,66 @@ interface CollectionFigures {
   readonly replicas: readonly string[];
 }
 
-/** The figures in the text exposition format. */
-export function metricsText(services: DoorServices, options: MetricsOptions): string {
-  const collections = collectionFigures(services, options);
-  const writer = new MetricsWriter(services.metricsPrefix);
+/** Writes the figures in the text exposition format. */
+export function* writeMetrics(out: TextBytes, services: DoorServices, { anonymize }: MetricsOptions): LongWork {
+  const { node } = services;
+  const collections = yield* collectionFigures(node, nameShower(anonymize));
+  const replicas = yield* replicasOf(node, collections);
+  const writer = new MetricsWriter(services.metricsPrefix, out);
   writeApp(writer, services);
-  writeCluster(writer, services.node.cluster);
-  writeCollections(writer, collections, replicasOf(services.node, collections));
-  writeRequests(writer, services);
+  writeCluster(writer, node.cluster);
+  yield;
+  yield* writeCollections(writer, collections, replicas);
+  yield* writeRequests(writer, services);
   writeEngine(writer, services);
-  writeActors(writer, services.node.telemetry());
+  writeActors(writer, yield* actorSums(node.telemetry()));
   writeProcess(writer);
-  return writer.text();
 }
 
-function collectionFigures({ node }: DoorServices, { anonymize }: MetricsOptions): CollectionFigures[] {
+function* collectionFigures(node: NodeApi, shown: (name: string) => string): LongWork<CollectionFigures[]> {
   const figures: CollectionFigures[] = [];
   for (const name of node.listCollections()) {
-    const id = anonymize ? hashedName(name) : name;
-    try {
-      const info = node.info(name);
-      const optimizations = node.optimizations(name);
-      const { vectors } = info.config.params;
-      figures.push({
-        id,
-        points: info.points_count,
-        segments: info.segments_count,
-        indexedVectors: info.indexed_vectors_count,
-        vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
-        queueLength: info.update_queue.length,
-        deferredPoints: info.update_queue.deferred_points ?? 0,
-        runningOptimizations: optimizations.running.length,
-        replicas: [...node.localShards(name).values()].map(({ state }) => state),
-      });
-    } catch {
-      // A damaged collection, or one deleted since: it counts as one without a replica that serves.
-      figures.push({
-        id,
-        points: 0,
-        segments: 0,
-        indexedVectors: 0,
-        vectorNames: [],
-        queueLength: 0,
-        deferredPoints: 0,
-        runningOptimizations: 0,
-        replicas: ['Dead'],
-      });
-    }
+    const ofOne = figuresOf(node, name, shown(name));
+    if (ofOne !== null) figures.push(ofOne);
+    yield;
   }
   return figures;
 }
+
+/** Null for one that was deleted since. */
+function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures | null {
+  const shown = { id, idLabels: labelText({ id }) };
+  try {
+    const info = node.info(name);
+    const optimizations = node.optimizations(name);
+    const { vectors } = info.config.params;
+    return {
+      ...shown,
+      points: info.points_count,
+      segments: info.segments_count,
+      indexedVectors: info.indexed_vectors_count,
+      vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
+      queueLength: info.update_queue.length,
+      deferredPoints: info.update_queue.deferred_points ?? 0,
+      runningOptimizations: optimizations.running.length,
+      replicas: [...node.localShards(name).values()].map(({ state }) => state),
+    };
+  } catch (error) {
+    // A damaged one counts as one without a replica that serves.
+    return isNotFound(error) ? null : { ...shown, ...NO_FIGURES };
+  }
+}
+
+const NO_FIGURES: Omit<CollectionFigures, 'id' | 'idLabels'> = {
+  points: 0,
+  segments: 0,
+  indexedVectors: 0,
+  vectorNames: [],
+  queueLength: 0,
+  deferredPoints: 0,
+  runningOptimizations: 0,
+  replicas: ['Dead'],
+};
 
 function writeApp(writer: MetricsWriter, { identity, recoveryMode }: DoorServices): void {
   writer
@@ -91,35 +106,41 @@ function writeApp(writer: MetricsWriter, { identity, recoveryMode }: DoorService
 }
 
 /** On a node of its own each shard has one replica. */
-function replicasOf({ cluster }: NodeApi, collections: readonly CollectionFigures[]): ReplicaCounts {
+function* replicasOf({ cluster }: NodeApi, collections: readonly CollectionFigures[]): LongWork<ReplicaCounts> {
   const state = cluster?.state() ?? null;
-  if (state !== null) return replicaCounts(state);
-  const states = collections.flatMap(({ replicas }) => replicas);
-  return { active: states.map((state) => (state === 'Active' ? 1 : 0)), dead: states.filter((state) => state === 'Dead').length };
+  if (state !== null) return yield* clusterReplicaCounts(state);
+  let counts: ReplicaCounts | null = null;
+  for (const { replicas } of collections) {
+    for (const state of replicas) counts = withShard(counts, [state]);
+    yield;
+  }
+  return counts ?? NO_REPLICAS;
 }
 
-function writeCollections(writer: MetricsWriter, collections: readonly CollectionFigures[], { active, dead }: ReplicaCounts): void {
+function* writeCollections(writer: MetricsWriter, collections: readonly CollectionFigures[], replicas: ReplicaCounts): LongWork {
+  const { activeMax, activeMin, dead } = replicas;
   const vectors = collections.reduce((sum, collection) => sum + collection.points * collection.vectorNames.length, 0);
   single(writer, 'collections_total', 'number of collections', collections.length);
   single(writer, 'collections_vector_total', 'number of vectors of all collections', vectors);
-  single(writer, 'collection_active_replicas_min', 'fewest active replicas of a shard', extreme(active, Math.min));
-  single(writer, 'collection_active_replicas_max', 'most active replicas of a shard', extreme(active, Math.max));
+  single(writer, 'collection_active_replicas_min', 'fewest active replicas of a shard', activeMin);
+  single(writer, 'collection_active_replicas_max', 'most active replicas of a shard', activeMax);
   single(writer, 'collection_dead_replicas', 'replicas that do not serve', dead);
-  perCollection(writer, collections, 'collection_points', 'number of points', (collection) => collection.points);
+  yield* perCollection(writer, collections, 'collection_points', 'number of points', (collection) => collection.points);
   writer.family('collection_vectors', 'gauge', 'number of vectors by name');
   for (const { id, points, vectorNames } of collections) {
     for (const vector of vectorNames) writer.sample('collection_vectors', { collection: id, vector }, points);
+    yield;
   }
-  perCollection(writer, collections, 'collection_indexed_vectors', 'vectors in a graph', (collection) => collection.indexedVectors);
-  perCollection(writer, collections, 'collection_segments', 'number of segments', (collection) => collection.segments);
-  perCollection(
+  yield* perCollection(writer, collections, 'collection_indexed_vectors', 'vectors in a graph', (collection) => collection.indexedVectors);
+  yield* perCollection(writer, collections, 'collection_segments', 'number of segments', (collection) => collection.segments);
+  yield* perCollection(
     writer,
     collections,
     'collection_running_optimizations',
     'optimizations under way',
     (collection) => collection.runningOptimizations,
   );
-  perCollection(
+  yield* perCollection(
     writer,
     collections,
     'collection_update_queue_length',
@@ -128,7 +149,7 @@ function writeCollections(writer: MetricsWriter, collections: readonly Collectio
   );
   const deferring = collections.filter((collection) => collection.deferredPoints > 0);
   if (deferring.length > 0)
-    perCollection(
+    yield* perCollection(
       writer,
       deferring,
       'collection_deferred_points',
@@ -136,25 +157,23 @@ function writeCollections(writer: MetricsWriter, collections: readonly Collectio
       (collection) => collection.deferredPoints,
     );
   writer.family('snapshot_created_total', 'counter', 'snapshots made');
-  for (const { id } of collections) writer.sample('snapshot_created_total', { id }, 0);
+  for (const { idLabels } of collections) {
+    writer.labelled('snapshot_created_total', idLabels, 0);
+    yield;
+  }
 }
 
-/** Of no shards 0. */
-function extreme(figures: readonly number[], better: (one: number, other: number) => number): number {
-  return figures.reduce<number | null>((best, figure) => (best === null ? figure : better(best, figure)), null) ?? 0;
-}
-
-function writeRequests(writer: MetricsWriter, { stats, grpcStats }: DoorServices): void {
+function* writeRequests(writer: MetricsWriter, { stats, grpcStats }: DoorServices): LongWork {
   const rest = stats.counts().map(({ endpoint: { method, path }, status, durations }) => ({
     labels: { method, endpoint: path, status: String(status) },
     durations,
   }));
-  writeResponses(writer, 'rest', rest);
+  yield* writeResponses(writer, 'rest', rest);
   const grpc = grpcStats.counts().map(({ endpoint, status, durations }) => ({
     labels: { endpoint: `/${endpoint}`, status: String(status) },
     durations,
   }));
-  writeResponses(writer, 'grpc', grpc);
+  yield* writeResponses(writer, 'grpc', grpc);
 }
 
 interface LabelledDurations {
@@ -162,7 +181,7 @@ interface LabelledDurations {
   readonly durations: Durations;
 }
 
-function writeResponses(writer: MetricsWriter, door: 'rest' | 'grpc', counts: readonly LabelledDurations[]): void {
+function* writeResponses(writer: MetricsWriter, door: 'rest' | 'grpc', counts: readonly LabelledDurations[]): LongWork {
   writer.family(`${door}_responses_total`, 'counter', 'answered requests');
   for (const { labels, durations } of counts) writer.sample(`${door}_responses_total`, labels, durations.count);
   const gauges = [
@@ -174,11 +193,13 @@ function writeResponses(writer: MetricsWriter, door: 'rest' | 'grpc', counts: re
     const family = `${door}_responses_${name}_duration_seconds`;
     writer.family(family, 'gauge', `${word} time to answer`);
     for (const { labels, durations } of counts) writer.sample(family, labels, value(durations) / 1000);
+    yield;
   }
   const family = `${door}_responses_duration_seconds`;
   writer.family(family, 'histogram', 'time to answer');
   for (const { labels, durations } of counts) {
     writer.histogram(family, labels, BUCKET_SECONDS, durations.buckets, durations.totalMs / 1000);
+    yield;
   }
 }
 
@@ -206,38 +227,37 @@ function writeEngine(writer: MetricsWriter, { node }: DoorServices): void {
   }
 }
 
-/** Sums by kind of actor: a label per actor would be one series per collection and more. */
-function writeActors(writer: MetricsWriter, root: ActorTelemetry): void {
-  const kinds = new Map<string, ActorTelemetry[]>();
-  const visit = (actor: ActorTelemetry): void => {
-    const sameKind = kinds.get(actor.kind);
-    if (sameKind === undefined) kinds.set(actor.kind, [actor]);
-    else sameKind.push(actor);
-    actor.children.forEach(visit);
-  };
-  visit(root);
-  const figures = [
-    ['actor_count', 'gauge', 'actors', () => 1],
-    ['actor_mailbox_depth', 'gauge', 'messages in mailboxes', (actor: ActorTelemetry) => actor.mailbox.depth],
-    ['actor_messages_processed_total', 'counter', 'messages processed', (actor: ActorTelemetry) => actor.processed],
-    ['actor_restarts_total', 'counter', 'restarts after a failure', (actor: ActorTelemetry) => actor.restarts],
-    ['actor_busy_refusals_total', 'counter', 'messages refused by full mailboxes', (actor: ActorTelemetry) => actor.busyRefusals],
-  ] as const;
-  for (const [name, type, help, value] of figures) {
+const ACTOR_FIGURES = [
+  ['actor_count', 'gauge', 'actors', () => 1],
+  ['actor_mailbox_depth', 'gauge', 'messages in mailboxes', (actor: ActorTelemetry) => actor.mailbox.depth],
+  ['actor_messages_processed_total', 'counter', 'messages processed', (actor: ActorTelemetry) => actor.processed],
+  ['actor_restarts_total', 'counter', 'restarts after a failure', (actor: ActorTelemetry) => actor.restarts],
+  ['actor_busy_refusals_total', 'counter', 'messages refused by full mailboxes', (actor: ActorTelemetry) => actor.busyRefusals],
+] as const;
+
+type ActorFigure = (typeof ACTOR_FIGURES)[number];
+
+/** Sums by kind of actor, in the order of `ACTOR_FIGURES`: a label per actor would be one series per collection and more. */
+function* actorSums(root: ActorTelemetry, sums = new Map<string, number[]>()): LongWork<ReadonlyMap<string, readonly number[]>> {
+  const { children, kind } = root;
+  const ofKind = sums.get(kind) ?? ACTOR_FIGURES.map(() => 0);
+  sums.set(kind, ofKind);
+  for (let at = 0; at < ACTOR_FIGURES.length; at++) ofKind[at] = (ofKind[at] as number) + (ACTOR_FIGURES[at] as ActorFigure)[3](root);
+  yield;
+  for (const child of children) yield* actorSums(child, sums);
+  return sums;
+}
+
+function writeActors(writer: MetricsWriter, sums: ReadonlyMap<string, readonly number[]>): void {
+  ACTOR_FIGURES.forEach(([name, type, help], at) => {
     writer.family(name, type, help);
-    for (const [kind, actors] of kinds) {
-      writer.sample(
-        name,
-        { kind },
-        actors.reduce((sum, actor) => sum + value(actor), 0),
-      );
-    }
-  }
+    for (const [kind, ofKind] of sums) writer.sample(name, { kind }, ofKind[at] as number);
+  });
 }
 
 function writeProcess(writer: MetricsWriter): void {
-  const { rss, heapUsed, external } = process.memoryUsage();
-  single(writer, 'memory_resident_bytes', 'resident memory', rss);
+  const { rss, heapUsed, external } = processMemory();
+  if (rss !== undefined) single(writer, 'memory_resident_bytes', 'resident memory', rss);
   single(writer, 'memory_allocated_bytes', 'memory of the JavaScript heap and of buffers', heapUsed + external);
   const { user, system } = process.cpuUsage();
   writer
@@ -253,15 +273,18 @@ function single(writer: MetricsWriter, name: string, help: string, value: number
   writer.family(name, 'gauge', help).sample(name, {}, value);
 }
 
-function perCollection(
+function* perCollection(
   writer: MetricsWriter,
   collections: readonly CollectionFigures[],
   name: string,
   help: string,
   value: (collection: CollectionFigures) => number,
-): void {
+): LongWork {
   writer.family(name, 'gauge', help);
-  for (const collection of collections) writer.sample(name, { id: collection.id }, value(collection));
+  for (const collection of collections) {
+    writer.labelled(name, collection.idLabels, value(collection));
+    yield;
+  }
 }
 
 function countProc(path: string): number | undefined {

@@ -1,22 +1,30 @@
 /** The Prometheus text exposition format. */
 
+import type { TextBytes } from '../context/text-bytes.js';
+
 export type MetricType = 'gauge' | 'counter' | 'histogram';
 export type Labels = Readonly<Record<string, string | number>>;
 
-/** Text of metrics, family after family; a family stands together, as the format wants it. */
+/** Writes metrics, family after family; a family stands together, as the format wants it. */
 export class MetricsWriter {
-  private readonly lines: string[] = [];
-
-  constructor(private readonly prefix: string) {}
+  constructor(
+    private readonly prefix: string,
+    private readonly out: TextBytes,
+  ) {}
 
   /** Starts a family. Its samples follow by `sample` and `histogram`. */
   family(name: string, type: MetricType, help: string): this {
-    this.lines.push(`# HELP ${this.prefix}${name} ${help}`, `# TYPE ${this.prefix}${name} ${type}`);
+    this.out.write(`# HELP ${this.prefix}${name} ${help}\n# TYPE ${this.prefix}${name} ${type}\n`);
     return this;
   }
 
   sample(name: string, labels: Labels, value: number): this {
-    this.lines.push(`${this.prefix}${name}${labelText(labels)} ${value}`);
+    return this.labelled(name, labelText(labels), value);
+  }
+
+  /** A sample whose labels are a text already (`labelText`). */
+  labelled(name: string, labels: string, value: number): this {
+    this.out.write(`${this.prefix}${name}${labels} ${value}\n`);
     return this;
   }
 
@@ -32,13 +40,9 @@ export class MetricsWriter {
     this.sample(`${name}_sum`, labels, sum);
     return this.sample(`${name}_count`, labels, total);
   }
-
-  text(): string {
-    return `${this.lines.join('\n')}\n`;
-  }
 }
 
-function labelText(labels: Labels): string {
+export function labelText(labels: Labels): string {
   const parts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(String(value))}"`);
   return parts.length === 0 ? '' : `{${parts.join(',')}}`;
 }

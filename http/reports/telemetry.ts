@@ -4,61 +4,83 @@ import os from 'node:os';
 import type { CallStats } from '../../actors/context/call-stats.js';
 import type { Durations } from '../../actors/context/durations.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
+import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
 import type { DiskReport } from '../../storage/disk/disk-watch.js';
 import type { MemoryReport } from '../../storage/memory/watch.js';
 import type { WorkerDepth } from '../../storage/pool/pool.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
+import { LongList, LongObject, longList } from '../context/long-value.js';
 import type { RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { telemetryClusterReport } from './cluster-report.js';
+import { processMemory } from './process-memory.js';
 
 export interface TelemetryOptions {
-  /** 0: figures only; from 1: system, memory and collections too. */
-  readonly detailsLevel: number;
+  /** From `details_level` 1 on: system, memory and collections too. */
+  readonly detailed: boolean;
   /** Names of collections are replaced by hashes, messages of errors and actors left out. */
   readonly anonymize: boolean;
 }
 
+/** shown: what to show of a name. */
+interface ShownOptions extends TelemetryOptions {
+  readonly shown: ShowName;
+}
+
 type Json = Record<string, unknown>;
+type ShowName = (name: string) => string;
+
+/** Of a collection nearly always all: some shards, each with up to four actors of its own. */
+const CHILDREN_AT_ONCE = 8;
 
 /** The report as the API has it, with `actors` and `engine` beside. */
-export function telemetryReport(services: DoorServices, options: TelemetryOptions): Json {
-  const names = services.node.listCollections();
-  const detailed = options.detailsLevel >= 1;
-  const collections: Json = { number_of_collections: names.length };
-  if (services.maxCollections !== null) collections.max_collections = services.maxCollections;
-  if (detailed) {
-    collections.collections = names.map((name) => collectionReport(services, name, options));
-    collections.snapshots = [];
-  }
-  const report: Json = {
+export function telemetryReport(services: DoorServices, options: TelemetryOptions): LongObject {
+  const { node } = services;
+  const { anonymize, detailed } = options;
+  const shown = nameShower(anonymize);
+  const shownOptions = { ...options, shown };
+  const names = node.listCollections();
+  const { cluster } = node;
+  return LongObject.of({
     id: services.identity.id,
     app: appReport(services, detailed),
-    collections,
-    cluster: telemetryClusterReport(services.node.cluster, options.anonymize ? hashedName : (text) => text),
+    collections: LongObject.of({
+      number_of_collections: names.length,
+      max_collections: services.maxCollections ?? undefined,
+      ...(detailed ? { collections: new LongList(collectionReports(services, names, shownOptions)), snapshots: [] } : {}),
+    }),
+    cluster: telemetryClusterReport(cluster, shown),
     requests: { rest: { responses: restResponses(services) }, grpc: { responses: grpcResponses(services) } },
+    ...(detailed
+      ? { memory: memoryReport(), hardware: LongObject.of({ collection_data: new LongObject(hardwareReport(services, shown)) }) }
+      : {}),
+    ...(cluster === null
+      ? {}
+      : {
+          peer_calls: { made: callReport(cluster.calls.made), answered: callReport(cluster.calls.answered) },
+          transfers: cluster.transfers.report({ nowMs: services.nowMs(), dateMs: services.dateMs() }, shown, !anonymize),
+        }),
+    engine: engineReport(services, options),
+    actors: actorReport(node.telemetry(), shownOptions),
+  });
+}
+
+/** What a report shows of names. anonymize: hashes, each made once, since a collection is named by all of its actors. */
+export function nameShower(anonymize: boolean): ShowName {
+  if (!anonymize) return (name) => name;
+  const hashes = new Map<string, string>();
+  return (name) => {
+    const known = hashes.get(name);
+    if (known !== undefined) return known;
+    const hash = hashedName(name);
+    hashes.set(name, hash);
+    return hash;
   };
-  if (detailed) {
-    report.memory = memoryReport();
-    report.hardware = { collection_data: hardwareReport(services, options) };
-  }
-  const { cluster } = services.node;
-  if (cluster !== null) {
-    report.peer_calls = { made: callReport(cluster.calls.made), answered: callReport(cluster.calls.answered) };
-    report.transfers = cluster.transfers.report(
-      { nowMs: services.nowMs(), dateMs: services.dateMs() },
-      options.anonymize ? hashedName : (name) => name,
-      !options.anonymize,
-    );
-  }
-  report.engine = engineReport(services, options);
-  report.actors = actorReport(services.node.telemetry(), options);
-  return report;
 }
 
 /** A name that stands for another one without telling it. */
-export function hashedName(name: string): string {
+function hashedName(name: string): string {
   return crypto().createHash('sha256').update(name).digest('hex').slice(0, 16);
 }
 
@@ -123,8 +145,16 @@ function replicasOnDisk(replicas: readonly ReplicaStats[]): Json {
   return total;
 }
 
-function collectionReport({ node }: DoorServices, name: string, { anonymize }: TelemetryOptions): Json {
-  const id = anonymize ? hashedName(name) : name;
+function* collectionReports({ node }: DoorServices, names: readonly string[], options: ShownOptions): Generator<Json> {
+  for (const name of names) {
+    const report = collectionReport(node, name, options);
+    if (report !== null) yield report;
+  }
+}
+
+/** Null for one that was deleted since. */
+function collectionReport(node: DoorServices['node'], name: string, { anonymize, shown }: ShownOptions): Json | null {
+  const id = shown(name);
   try {
     const info = node.info(name);
     return {
@@ -140,14 +170,20 @@ function collectionReport({ node }: DoorServices, name: string, { anonymize }: T
       ...(node.cluster === null ? {} : { replication: replicationReport(node, name, anonymize) }),
     };
   } catch (error) {
-    // A collection that cannot be read, or was deleted since, must not hide the others.
+    if (isNotFound(error)) return null;
+    // A collection that cannot be read must not hide the others.
     return { id, status: 'red', ...(anonymize ? {} : { error: error instanceof Error ? error.message : String(error) }) };
   }
 }
 
+/** Whether somebody has deleted the collection while a report was made. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof TroupeError && error.code === 'notFound';
+}
+
 /** Sums since the start; of no collection unless requests are measured. */
-function hardwareReport({ node }: DoorServices, { anonymize }: TelemetryOptions): Json {
-  return Object.fromEntries([...node.hardware()].map(([name, usage]) => [anonymize ? hashedName(name) : name, usage]));
+function* hardwareReport({ node }: DoorServices, shown: ShowName): Generator<[string, unknown]> {
+  for (const [name, usage] of node.hardware()) yield [shown(name), usage];
 }
 
 function restResponses({ stats }: DoorServices): Json {
@@ -188,13 +224,13 @@ function durationReport(durations: Durations): Json {
 }
 
 function memoryReport(): Json {
-  const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
+  const { rss, heapUsed, heapTotal, external } = processMemory();
   return {
     active_bytes: heapTotal + external,
     allocated_bytes: heapUsed + external,
     metadata_bytes: 0,
     resident_bytes: rss,
-    retained_bytes: Math.max(0, rss - heapTotal - external),
+    retained_bytes: rss === undefined ? undefined : Math.max(0, rss - heapTotal - external),
   };
 }
 
@@ -246,15 +282,26 @@ function memoryLedgerReport({ accounts, budget, limitedBy, limits, threads, used
 }
 
 /** The tree; anonymized, it keeps kinds, states and counts, and loses names and messages. */
-function actorReport(actor: ActorTelemetry, options: TelemetryOptions): Json {
+function actorReport(actor: ActorTelemetry, options: ShownOptions): Json | LongObject {
   const { facts, kind, path, state, ...figures } = actor;
-  const children = actor.children.map((child) => actorReport(child, options));
-  const shown = { path, kind, state, ...facts, ...figures, children };
-  if (!options.anonymize) return shown;
+  const children = childReports(actor, options);
+  const all = { path, kind, state, ...facts, ...figures, children };
+  const whole = children instanceof LongList ? LongObject.of : (report: Json) => report;
+  if (!options.anonymize) return whole(all);
   const hashedPath = path
     .split('/')
-    .map((segment, at) => (at === 2 ? hashedName(segment) : segment))
+    .map((segment, at) => (at === 2 ? options.shown(segment) : segment))
     .join('/');
   const lastError = actor.lastError === null ? null : { ...actor.lastError, message: 'hidden' };
-  return { ...shown, path: hashedPath, lastError, recent: [] };
+  return whole({ ...all, path: hashedPath, lastError, recent: [] });
+}
+
+/** A few are made and printed at once, which is cheaper. */
+function childReports({ children }: ActorTelemetry, options: ShownOptions): unknown[] | LongList {
+  const reports: unknown[] = [];
+  for (const child of children) {
+    if (reports.length === CHILDREN_AT_ONCE) return longList(children, (one) => actorReport(one, options));
+    reports.push(actorReport(child, options));
+  }
+  return reports.some((report) => report instanceof LongObject) ? new LongList(reports) : reports;
 }

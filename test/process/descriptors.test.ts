@@ -79,6 +79,32 @@ test('an acknowledged change that meets a lack of file descriptors is carried ou
   assert.equal(three?.payload?.color, 'blue');
 });
 
+test('a node without file descriptors still tells how it is', { skip: noPrlimit }, async (t) => {
+  const node = await nodeFor(t, { folder: await temporaryFolder(t) });
+  await node.client.result('PUT', '/collections/c', SETTINGS);
+  const restore = await withoutDescriptors(node.pid);
+  const telemetry = await node.client.result<Telemetry>('GET', '/telemetry?details_level=3');
+  assert.deepEqual(
+    telemetry.collections.collections.map(({ id }) => id),
+    ['c'],
+  );
+  assert.ok(telemetry.memory.allocated_bytes > 0);
+  assert.equal(telemetry.memory.resident_bytes, undefined, 'the system did not tell');
+  const metrics = await node.client.call('GET', '/metrics');
+  assert.equal(metrics.status, 200, metrics.text);
+  assert.match(metrics.text, /^collections_total 1$/m);
+  assert.match(metrics.text, /^memory_allocated_bytes \d+$/m);
+  assert.doesNotMatch(metrics.text, /memory_resident_bytes/);
+  await restore();
+  const later = await node.client.result<Telemetry>('GET', '/telemetry?details_level=1');
+  assert.ok((later.memory.resident_bytes ?? 0) > 0);
+});
+
+interface Telemetry {
+  readonly collections: { readonly collections: readonly { readonly id: string }[] };
+  readonly memory: { readonly allocated_bytes: number; readonly resident_bytes?: number };
+}
+
 /**
  * Two nodes with a copy each of points in sealed segments. The second one has just started, so it leads nothing and has opened no segment's
  * files.

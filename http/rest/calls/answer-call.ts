@@ -8,9 +8,11 @@ import { stringifyJson } from '../../../protocols/json.js';
 import type { UnknownFields } from '../../../protocols/model/unknown-fields.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
-import { type HttpAnswer, valueEnvelope } from '../../context/answer.js';
+import { envelopeParts, type HttpAnswer, valueEnvelope } from '../../context/answer.js';
+import { writeJson } from '../../context/long-value.js';
 import { checkMode } from '../../context/recovery.js';
 import type { DoorServices } from '../../context/services.js';
+import { joined } from '../../context/text-bytes.js';
 import { noUnknownFields, seeUnknown, unknownHeaders } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
 import type { NodeRoute, ReadRoute, Route, WriteRoute } from '../../routes.js';
@@ -42,6 +44,7 @@ export interface RestCall {
 const HTML_TYPE = 'text/html; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const NO_HEADERS: readonly string[] = [];
+const TEXT_REPLY = { status: 200, type: TEXT_TYPE, headers: NO_HEADERS, isBodyRefused: false } as const;
 const EMPTY = new Uint8Array(0);
 
 /** The answer to a call; null if the client is gone. Never rejects. logRequests: write a debug line for each. */
@@ -109,17 +112,31 @@ async function node(services: DoorServices, route: NodeRoute, call: RestCall, st
   const see = seeUnknown(route.name, unknownFields);
   const answer = await route.run(services, { path, query, body, ...(see && { see }) });
   noteUnknown(services, route, unknownFields);
-  return nodeAnswer(answer, services.monotonicMs() - started, unknownFields);
+  return nodeAnswer(services, answer, started, unknownFields);
 }
 
 function noteUnknown({ unknownFields }: DoorServices, { name }: Named, { found }: UnknownFields): void {
   for (const field of found) unknownFields.note({ operation: name, field, requests: 1 });
 }
 
-function nodeAnswer(answer: HttpAnswer, milliseconds: number, unknownFields: UnknownFields): RestReply {
+async function nodeAnswer(
+  { monotonicMs, reports }: DoorServices,
+  answer: HttpAnswer,
+  started: number,
+  unknownFields: UnknownFields,
+): Promise<RestReply> {
   switch (answer.kind) {
     case 'result':
-      return jsonReply(200, valueEnvelope(answer.value, milliseconds), unknownHeaders(unknownFields));
+      return jsonReply(200, valueEnvelope(answer.value, monotonicMs() - started), unknownHeaders(unknownFields));
+    case 'long': {
+      const result = await reports.text(answer.key, (out) => writeJson(out, answer.value()));
+      const body = await reports.works.run(joined(envelopeParts(result, monotonicMs() - started)));
+      return { ...jsonReply(200, body, unknownHeaders(unknownFields)), isLong: true };
+    }
+    case 'longText': {
+      const text = await reports.text(answer.key, answer.write);
+      return { ...TEXT_REPLY, body: await reports.works.run(joined(text)), isLong: true };
+    }
     case 'json':
       return jsonReply(200, Buffer.from(stringifyJson(answer.value)));
     case 'page': {
@@ -127,7 +144,7 @@ function nodeAnswer(answer: HttpAnswer, milliseconds: number, unknownFields: Unk
       return { status: 200, type: HTML_TYPE, headers, body: Buffer.from(answer.html), isBodyRefused: false };
     }
     case 'text':
-      return { status: answer.status, type: TEXT_TYPE, headers: NO_HEADERS, body: Buffer.from(answer.text), isBodyRefused: false };
+      return { ...TEXT_REPLY, status: answer.status, body: Buffer.from(answer.text) };
     default:
       return answer satisfies never;
   }

@@ -16,6 +16,8 @@ export interface RestReply {
   readonly body: Buffer;
   /** The request's body was longer than allowed, or found no memory, so the rest of it may still be on its way. */
   readonly isBodyRefused: boolean;
+  /** The body has a buffer of its own, which may be given away. */
+  readonly isLong?: true;
 }
 
 const JSON_TYPE = 'application/json';

@@ -62,9 +62,10 @@ export async function openRestInReaders(
   return servers;
 }
 
-/** The body in a buffer of its own: a message takes the whole buffer of a view along. */
+/** The body in a buffer of its own, since a message takes the whole buffer of a view along. Long answers are in one already. */
 function packed(id: number, reply: RestReply | null): [ToDoor, ArrayBuffer[]] {
   if (reply === null) return [{ kind: 'reply', id, reply }, []];
+  if (reply.isLong === true) return [{ kind: 'reply', id, reply }, [reply.body.buffer as ArrayBuffer]];
   const body = Buffer.allocUnsafeSlow(reply.body.length);
   body.set(reply.body);
   return [{ kind: 'reply', id, reply: { ...reply, body } }, body.length > 0 ? [body.buffer as ArrayBuffer] : []];

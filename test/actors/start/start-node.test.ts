@@ -69,7 +69,7 @@ function text(bytes: Uint8Array): string {
 
 function actorAt(tree: ActorTelemetry, path: string): ActorTelemetry | undefined {
   if (tree.path === path) return tree;
-  return tree.children.map((child) => actorAt(child, path)).find((found) => found !== undefined);
+  return [...tree.children].map((child) => actorAt(child, path)).find((found) => found !== undefined);
 }
 
 const DELETED = '{"operation_id":1,"status":"completed"}';
@@ -452,7 +452,7 @@ test('telemetry shows the tree of actors with their states', async () => {
   const lines: string[] = [];
   const visit = (actor: ActorTelemetry): void => {
     lines.push([actor.path, actor.kind, actor.state, ...Object.values(actor.facts)].join(' '));
-    actor.children.forEach(visit);
+    for (const child of actor.children) visit(child);
   };
   visit(node.telemetry());
   assert.deepEqual(lines, [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TextBytes } from '../../../http/context/text-bytes.js';
 import { MetricsWriter } from '../../../http/reports/prometheus.js';
 import { openDoor } from '../rest/fake-node.js';
 
@@ -39,11 +40,12 @@ test('metrics count requests by route and status and carry the prefix', async ()
 });
 
 test('labels are escaped, buckets cumulated', () => {
-  const writer = new MetricsWriter('');
+  const out = new TextBytes();
+  const writer = new MetricsWriter('', out);
   writer.family('a', 'gauge', 'help').sample('a', { name: 'x"\\\n' }, 1);
   writer.family('h', 'histogram', 'help').histogram('h', {}, [1, 2], [3, 4, 5], 9);
   assert.equal(
-    writer.text(),
+    Buffer.concat(out.chunks()).toString(),
     [
       '# HELP a help',
       '# TYPE a gauge',

@@ -4,7 +4,9 @@ import { connect } from 'node:net';
 import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
 import type { LocalShard, NodeApi } from '../../../actors/requests/node-api.js';
 import type { CollectionView } from '../../../actors/requests/report.js';
+import { LongWorks } from '../../../actors/runtime/long-works.js';
 import type { DoorThreads } from '../../../http/context/reader-servers.js';
+import { Reports } from '../../../http/context/reports.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
 import type { DoorServices } from '../../../http/context/services.js';
 import { UnknownFieldCounts } from '../../../http/context/unknown-fields.js';
@@ -48,6 +50,11 @@ export class FakeNode {
 
   exists(name: string): boolean {
     return this.collections.has(name);
+  }
+
+  stats(name: string): [] {
+    this.config(name);
+    return [];
   }
 
   localShards(name: string): Map<number, LocalShard> {
@@ -195,6 +202,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly nowMs?: () => number;
   /** Default: `nowMs`. */
   readonly dateMs?: () => number;
+  /** Default: those of the event loop. */
+  readonly works?: LongWorks;
   /** Default: one that refuses nothing. */
   readonly memory?: DoorServices['memory'];
   readonly recoveryMode?: string;
@@ -236,6 +245,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     hardwareReporting: options.hardwareReporting ?? false,
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
+    reports: new Reports(options.works ?? new LongWorks({ monotonicMs: () => performance.now(), later: setImmediate })),
     unknownFields: new UnknownFieldCounts({
       refuse: options.refuseUnknown ?? false,
       log: { warn: (message, facts) => warnings.push(`${message}: ${String(facts?.fields)}`) },
