@@ -1,7 +1,8 @@
 /** Puts the membership right after a disk was emptied or a peer removed: what an operator would do. */
 
+import { folderName } from '../../actors/context/folder-name.js';
 import { errorFacts } from '../../protocols/errors.js';
-import type { PeerId } from '../../protocols/model/cluster.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { Administration } from './faults.js';
 import type { SimulatedNode } from './node.js';
 import { POINTS } from './point-names.js';
@@ -30,8 +31,8 @@ export class Operator implements Administration {
     const record = this.watch.agreed()?.collections.get(POINTS);
     // What moves to it may be on its disk alone in the next moment.
     if (record?.transfers.some(({ to }) => to === peerId) === true) return false;
-    const shards = [...(record?.shards.values() ?? [])].filter(({ replicas }) => replicas.has(peerId));
-    return shards.every(({ leader }) => leader !== null && leader !== peerId && this.#isWell(leader));
+    const shards = [...(record?.shards ?? [])].filter(([, { replicas }]) => replicas.has(peerId));
+    return shards.every(([shardId, { leader }]) => leader !== null && leader !== peerId && this.#isWell(leader, shardId));
   }
 
   #isElsewhere(peerId: PeerId): boolean {
@@ -41,9 +42,10 @@ export class Operator implements Administration {
     );
   }
 
-  #isWell(peerId: PeerId): boolean {
+  /** Whether the peer's node runs and has its replica: it may lead without its files, which another one has then (Node-N9). */
+  #isWell(peerId: PeerId, shardId: ShardId): boolean {
     const node = this.nodes.find((other) => other.cluster?.status().peerId === peerId);
-    return node?.life?.paused === false;
+    return node?.life?.paused === false && node.disk.replicas.has(`/${node.disk.name}/${folderName(POINTS)}/${shardId}`);
   }
 
   replace(node: SimulatedNode): void {
