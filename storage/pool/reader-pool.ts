@@ -448,7 +448,7 @@ export class ReaderPool {
     if (sets === undefined) return;
     sets.sleeping = null;
     // Sets of an earlier opening have other memories: readers drop them as they get this one.
-    const kept = sets.attaches.filter((known) => known.openCommit === attach.openCommit && known.set.generation !== attach.set.generation);
+    const kept = sets.attaches.filter((known) => known.opening === attach.opening && known.set.generation !== attach.set.generation);
     sets.hasOutlived ||= kept.length < sets.attaches.length;
     sets.attaches = [...kept, attach];
     for (const index of this.slots.indicesUp()) this.postAttach(index, attach);

@@ -118,6 +118,7 @@ export class WriterPool {
   private readonly replicaLimit: ReplicaLimit;
   private readonly limits: { readonly queuedMax: number; readonly queuedBytesMax: number };
   private nextId = 1;
+  private openings = 0;
 
   constructor(
     options: WriterPoolOptions,
@@ -493,6 +494,7 @@ export class WriterPool {
       ticks: this.sleepers.uses.ticks,
       place: replica.place,
       spec: message.spec,
+      opening: message.opening,
       openCommit: message.openCommit,
       fields: message.fields,
       set,
@@ -531,7 +533,7 @@ export class WriterPool {
 
   private async openOnWriter(replica: Replica, damaged: string | null): Promise<ReplicaStats> {
     if (!this.slots.isUp(replica.writer)) await this.startWriterOf(replica);
-    const { stats } = await this.send(replica, { kind: 'open', id: 0, spec: replica.spec, damaged }, {});
+    const { stats } = await this.send(replica, { kind: 'open', id: 0, spec: replica.spec, damaged, opening: ++this.openings }, {});
     if (stats === null) throw new TroupeError('internal', `replica ${replica.spec.key} opened without telling its state`);
     return stats;
   }

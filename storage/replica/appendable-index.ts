@@ -80,6 +80,10 @@ export class IndexWriter {
     return indexed;
   }
 
+  get isEmpty(): boolean {
+    return this.pending.size === 0;
+  }
+
   /** Writes the additions; within a transaction. isField: whether a number is that of a field that the replica has. */
   flush(environment: Environment, isField: (fieldNumber: number) => boolean): void {
     for (const [segment, fields] of this.pending) {

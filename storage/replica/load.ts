@@ -48,8 +48,8 @@ export interface LoadEvents {
 
 export interface LoadedReplica {
   readonly shape: ReplicaShape;
-  /** Rebuilds damaged records whose content other records have. */
-  readonly repair: (transaction: Transaction) => void;
+  /** Rebuild damaged records whose content other records have. */
+  readonly repairs: readonly ((transaction: Transaction) => void)[];
 }
 
 /**
@@ -99,9 +99,7 @@ export async function loadReplica(
       stale: decodeStale(environment.get('meta', STALE_KEY)),
       unfinished: unfinished?.unfinished ?? null,
     },
-    repair: (transaction) => {
-      for (const repair of repairs) repair(transaction);
-    },
+    repairs,
   };
 }
 

@@ -50,19 +50,29 @@ export function removeSleepRecord(folder: string): void {
 /** The state of a replica that was closed in order and has not changed since; null: it has to be opened to know. */
 export async function readSleepRecord(folder: string, key: string): Promise<ReplicaStats | null> {
   await initChecksum();
+  const record = holdingRecord(folder);
+  if (record === null || record.stats.key !== key) return null;
+  return {
+    ...record.stats,
+    // Earlier releases did not know it.
+    database: record.stats.database ?? null,
+    fields: new Map(record.fields),
+    fieldPoints: new Map(record.fieldPoints),
+  };
+}
+
+/** Whether what the replica told of itself when it was closed before is still so: nothing was written since. */
+export function holdsSleepRecord(folder: string): boolean {
+  return holdingRecord(folder) !== null;
+}
+
+function holdingRecord(folder: string): SleepRecord | null {
   try {
     if (!isMarkedMade(folder)) return null;
     const file = path.join(folder, FILE);
     const record = decodeChecked(readFileSync(file), KEY, file, 'what a replica tells of itself') as SleepRecord;
-    if (record.format !== FORMAT || record.stats.key !== key) return null;
-    if (record.transaction !== String(newestTransaction(dataFile(folder)))) return null;
-    return {
-      ...record.stats,
-      // Earlier releases did not know it.
-      database: record.stats.database ?? null,
-      fields: new Map(record.fields),
-      fieldPoints: new Map(record.fieldPoints),
-    };
+    const isOfNow = record.format === FORMAT && record.transaction === String(newestTransaction(dataFile(folder)));
+    return isOfNow ? record : null;
   } catch {
     return null;
   }

@@ -38,7 +38,7 @@ import { encodeManifest, type Manifest, type ManifestField } from './manifest.js
 import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
-import { writeSleepRecord } from './sleep-record.js';
+import { holdsSleepRecord, writeSleepRecord } from './sleep-record.js';
 import type { IsOver } from './slices.js';
 import type { StaleBuckets } from './stale.js';
 import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
@@ -156,7 +156,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
       // Before the first record that an older release does not know.
       if (isMade) markMade(spec.folder, FORMAT);
-      await store.begin(loaded.repair);
+      await store.begin(loaded.repairs);
       // LMDB tells of damage that it met on the way.
       environment.space();
       if (!isMade) markMade(spec.folder, FORMAT);
@@ -168,14 +168,16 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   /** Publishes the first set (with a new appendable segment if there is none), repairs, and replays. */
-  private async begin(repair: (transaction: Transaction) => void): Promise<void> {
-    this.transact((transaction) => {
-      repair(transaction);
+  private async begin(repairs: readonly ((transaction: Transaction) => void)[]): Promise<void> {
+    const prepare = (transaction: Transaction): void => {
+      for (const repair of repairs) repair(transaction);
       holdReplaced(transaction);
       settleDeferred(transaction, this.spec.config);
       transaction.keepVectors(vectorPlans(this.spec.config.params));
       if (!transaction.segments.some((segment) => segment.room > 0)) transaction.addSegment(this.makeSegment());
-    });
+    };
+    const mayBeAsBefore = repairs.length === 0 && this.unfinished === null && this.shape.segments.some(({ room }) => room > 0);
+    if (!mayBeAsBefore || !this.showAsBefore(prepare)) this.transact(prepare);
     let group: NumberedOperation[] = [];
     let groupBytes = 0;
     for (const { operation, logged, bytes } of this.wal.after(this.shape.appliedOperation)) {
@@ -188,6 +190,20 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     }
     await this.replay(group);
     if (this.unfinished !== null) throw damagedRecord('meta/unfinished');
+  }
+
+  /** Publishes what is there without a commit (Sleep-S5), unless something changes. Returns whether it did. */
+  private showAsBefore(prepare: (transaction: Transaction) => void): boolean {
+    const transaction = new Transaction(this, this.shape);
+    prepare(transaction);
+    if (!transaction.isAsBefore) {
+      transaction.undo();
+      return false;
+    }
+    transaction.show();
+    this.shape = transaction.shape;
+    this.hooks.published(this.shape.generation);
+    return true;
   }
 
   private async replay(group: readonly NumberedOperation[]): Promise<void> {
@@ -612,7 +628,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const replace = sleeps ? await compactCopy(this.environment, this.spec.folder, (message) => this.hooks.warn(message)) : null;
     await this.environment.close();
     const closed = replace === null ? stats : { ...stats, database: { bytes: replace(), freeBytes: 0 } };
-    if (stats.queuedOperations === 0) writeSleepRecord(this.spec.folder, closed);
+    const isKnown = replace === null && holdsSleepRecord(this.spec.folder);
+    if (stats.queuedOperations === 0 && !isKnown) writeSleepRecord(this.spec.folder, closed);
     return closed;
   }
 

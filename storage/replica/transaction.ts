@@ -99,10 +99,8 @@ export class Transaction {
   unfinished: Unfinished | null;
   /** Bytes of the payloads that were set. */
   payloadBytes = 0;
-  private readonly staleBefore: StaleBuckets;
-  private readonly wasUnfinished: boolean;
   private generation: number;
-  private readonly commit: number;
+  private commit: number;
   private reshaped = false;
   private readonly index = new IndexWriter();
   /** For each segment, the number of rows before this transaction, and of payloads that it added. */
@@ -118,17 +116,15 @@ export class Transaction {
 
   constructor(
     private readonly host: TransactionHost,
-    shape: ReplicaShape,
+    private readonly before: ReplicaShape,
   ) {
-    this.segments = shape.segments;
-    this.manifest = shape.manifest;
-    this.generation = shape.generation;
-    this.appliedOperation = shape.appliedOperation;
-    this.stale = shape.stale;
-    this.staleBefore = shape.stale;
-    this.unfinished = shape.unfinished;
-    this.wasUnfinished = shape.unfinished !== null;
-    this.commit = shape.commit + 1;
+    this.segments = before.segments;
+    this.manifest = before.manifest;
+    this.generation = before.generation;
+    this.appliedOperation = before.appliedOperation;
+    this.stale = before.stale;
+    this.unfinished = before.unfinished;
+    this.commit = before.commit + 1;
     this.seq = this.commit - host.openCommit;
   }
 
@@ -433,9 +429,23 @@ export class Transaction {
       invariant(this.generation > before, 'Wal-W4', () => `generation ${this.generation} comes after generation ${before}`);
       this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifest));
     }
-    if (this.stale !== this.staleBefore) this.storeStale();
+    if (this.stale !== this.before.stale) this.storeStale();
     this.storeState();
     if (this.reshaped) this.host.publish(this.segmentSet(), fieldsOf(this.manifest));
+  }
+
+  /** Whether all that would be written is there already; unless something was written by other ways. */
+  get isAsBefore(): boolean {
+    const { appliedOperation, before, manifest, stale, unfinished } = this;
+    const isSame = appliedOperation === before.appliedOperation && stale === before.stale && unfinished === before.unfinished;
+    if (!isSame || this.emptied.length > 0 || this.appended.size > 0 || this.deletedBlocks.size > 0 || !this.index.isEmpty) return false;
+    return Buffer.compare(encodeManifest(manifest), encodeManifest(before.manifest)) === 0;
+  }
+
+  /** In the place of `flush` where everything `isAsBefore`: shows the segments as the set that the newest commit made current. */
+  show(): void {
+    this.commit = this.before.commit;
+    this.host.publish(this.segmentSet(), fieldsOf(this.manifest));
   }
 
   private storeStale(): void {
@@ -469,7 +479,7 @@ export class Transaction {
       this.environment.put('meta', UNFINISHED_KEY, encodeUnfinished(unfinished, state));
       const shown = new Map(appendable.map(({ id, rows }) => [id, unfinished.closed.has(id) ? rows : 0]));
       state = { generation, commit: unfinished.shownCommit, appliedOperation, appendable: shown };
-    } else if (this.wasUnfinished) this.environment.remove('meta', UNFINISHED_KEY);
+    } else if (this.before.unfinished !== null) this.environment.remove('meta', UNFINISHED_KEY);
     this.environment.put('meta', STATE_KEY, encodeReplicaState(state));
   }
 

@@ -229,6 +229,8 @@ export type ToReader =
       /** Where each snapshot of the replica notes its use (`ReplicaUses`). */
       readonly ticks: Int32Array;
       readonly place: number;
+      /** Differs from that of every other opening of a replica: sets of one have the same memories. */
+      readonly opening: number;
       readonly openCommit: number;
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SentSet;
@@ -313,7 +315,8 @@ export interface ReaderData {
 // ------------------------------------------------------------------ writers
 
 export type ToWriter =
-  | { readonly kind: 'open'; readonly id: number; readonly spec: ReplicaSpec; readonly damaged: string | null }
+  /** opening: no other opening of a replica has this number. */
+  | { readonly kind: 'open'; readonly id: number; readonly spec: ReplicaSpec; readonly damaged: string | null; readonly opening: number }
   | { readonly kind: 'configure'; readonly id: number; readonly key: ReplicaKey; readonly config: CollectionConfig }
   /** frees: as in `detach`. sleeps: the replica goes on being there. */
   | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey; readonly frees: boolean; readonly sleeps: boolean }
@@ -386,6 +389,8 @@ export type FromWriter =
   | {
       readonly kind: 'publish';
       readonly spec: ReplicaSpec;
+      /** As in `open`. */
+      readonly opening: number;
       readonly openCommit: number;
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SentSet;

@@ -293,7 +293,7 @@ export class ReplicaWriter implements KeptLog {
 
   private async openStore(message: Extract<OtherMessage, { kind: 'open' }>): Promise<void> {
     if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
-    this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks());
+    this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks(message.opening));
     this.fatalReported = false;
     this.purgeNeeded = true;
     this.port.logs.begin(this);
@@ -376,10 +376,10 @@ export class ReplicaWriter implements KeptLog {
     }
   }
 
-  private hooks(): ReplicaHooks {
+  private hooks(opening: number): ReplicaHooks {
     const { port, key } = this;
     return {
-      publish: (spec, openCommit, fields, set) => port.post({ kind: 'publish', spec, openCommit, fields, set: port.pack(set) }),
+      publish: (spec, openCommit, fields, set) => port.post({ kind: 'publish', spec, opening, openCommit, fields, set: port.pack(set) }),
       published: (generation) => port.post({ kind: 'published', key, generation }),
       warn: (text) => port.warn(`replica ${key}: ${text}`),
       now: () => port.now(),

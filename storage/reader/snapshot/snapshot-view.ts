@@ -76,7 +76,8 @@ const NO_USES = new ReplicaUses(new Int32Array(2));
 
 export class ReplicaReader {
   private spec: ReplicaSpec;
-  private openCommit = -1;
+  private opening = -1;
+  private openCommit = 0;
   private fields: ReadonlyMap<string, FieldSchema> = new Map();
   private vectors: ReadonlyMap<string, VectorParams> = new Map();
   private sparse: ReadonlyMap<string, SparseVectorParams> = new Map();
@@ -99,8 +100,11 @@ export class ReplicaReader {
 
   attach(message: Attach): void {
     // Opened anew: segments have other memories, and commits are counted from another one.
-    if (message.openCommit !== this.openCommit) this.dropSegments(() => false);
-    if (message.openCommit !== this.openCommit) this.sets.clear();
+    if (message.opening !== this.opening) {
+      this.dropSegments(() => false);
+      this.sets.clear();
+    }
+    this.opening = message.opening;
     this.openCommit = message.openCommit;
     this.uses = new ReplicaUses(message.ticks);
     this.place = message.place;

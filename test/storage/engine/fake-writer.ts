@@ -30,7 +30,14 @@ const pause = (): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4
 
 function publish(key: string): void {
   generation++;
-  post({ kind: 'publish', spec: specs.get(key) as ReplicaSpec, openCommit: 1, fields: new Map(), set: { generation, segments: [] } });
+  post({
+    kind: 'publish',
+    spec: specs.get(key) as ReplicaSpec,
+    opening: 1,
+    openCommit: 1,
+    fields: new Map(),
+    set: { generation, segments: [] },
+  });
   post({ kind: 'published', key, generation });
 }
 

@@ -23,6 +23,7 @@ export class Observed {
   private reader: ReplicaReader;
   store!: ReplicaStore;
   readonly warnings: string[] = [];
+  private openings = 0;
 
   private constructor(
     readonly folder: string,
@@ -109,9 +110,10 @@ export class Observed {
   }
 
   private async openStore(): Promise<void> {
+    this.openings++;
     this.store = await ReplicaStore.open(specOf(this.folder, this.config), null, {
       publish: (spec, openCommit, fields, set) =>
-        this.reader.attach({ kind: 'attach', spec, ticks: new Int32Array(2), place: 0, openCommit, fields, set }),
+        this.reader.attach({ kind: 'attach', spec, ticks: new Int32Array(2), place: 0, opening: this.openings, openCommit, fields, set }),
       published: () => {},
       warn: (message) => this.warnings.push(message),
       now: () => 1,

@@ -51,6 +51,31 @@ test('points are there with vectors, payload and the number of their operation, 
   assert.equal(again.apply(upsert([{ id: 5, seed: 5 }]))[0]?.operation, 4);
 });
 
+test('an opening that changes nothing writes nothing, and the replica goes on as ever', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await Replica.open(specOf(folder));
+  first.apply(upsert([{ id: 1, seed: 1, payload: { a: 1 } }]), { kind: 'createFieldIndex', field: 'a', schema: { type: 'integer' } });
+  first.apply({ kind: 'deletePoints', selector: byIds(1) }, upsert([{ id: 2, seed: 2 }]));
+  const points = first.points();
+  await first.close();
+  const files = ['lmdb/data.mdb', 'asleep.json'].map((file) => path.join(folder, file));
+  const before = files.map((file) => ({ bytes: readFileSync(file), at: statSync(file).mtimeMs }));
+  for (let opening = 0; opening < 3; opening++) {
+    const again = await Replica.open(specOf(folder));
+    assert.deepEqual(again.points(), points);
+    assert.equal(again.sets.size, 1);
+    assert.equal(again.published.length, 1);
+    await again.close();
+    assert.deepEqual(
+      files.map((file) => ({ bytes: readFileSync(file), at: statSync(file).mtimeMs })),
+      before,
+    );
+  }
+  const last = await Replica.within(t, specOf(folder));
+  last.apply(upsert([{ id: 3, seed: 3 }]), { kind: 'deletePoints', selector: byIds(2) });
+  assert.deepEqual([...last.points().keys()], ['3']);
+});
+
 test('payload operations change what they name and keep vectors', async (t) => {
   const replica = await Replica.within(t, specOf(temporaryFolder(t)));
   replica.apply(

@@ -41,7 +41,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
     for (let turn = 0; turn < 200 && said.length === before && ended.length === 0; turn++) await new Promise((done) => setTimeout(done, 5));
     return said.slice(before).filter(({ kind }) => kind !== 'stats');
   };
-  const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null }), said.at(-1)];
+  const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null, opening: 1 }), said.at(-1)];
   assert.ok(answer !== undefined);
   return { take, ended, said };
 }

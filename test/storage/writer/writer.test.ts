@@ -52,7 +52,7 @@ class Home {
   }
 
   async open(folder: string, config = configOf(), key = KEY): Promise<ReplicaStats> {
-    const answer = await this.ask({ kind: 'open', spec: { ...specOf(folder, config), key }, damaged: null });
+    const answer = await this.ask({ kind: 'open', spec: { ...specOf(folder, config), key }, damaged: null, opening: 1 });
     assert.equal(answer.kind, 'answer');
     return (answer as { stats: ReplicaStats }).stats;
   }
@@ -206,6 +206,7 @@ test('replicas are closed, opened again, and refused while they are not open', a
     kind: 'open',
     spec: { ...specOf(path.join(folder, 'other')), key: 'test/1' },
     damaged: 'data.mdb is damaged',
+    opening: 2,
   });
   assert.equal(damaged.kind === 'error' && damaged.error.code, 'storage');
 });

@@ -42,6 +42,7 @@ const attach = (generation: number, segments: readonly ReturnType<typeof makeApp
     ticks: new Int32Array(2),
     place: 0,
     spec,
+    opening: openCommit,
     openCommit,
     fields: new Map(),
     set: { generation, segments: segments.map(({ handle }) => handle) },
