@@ -32,6 +32,8 @@ export interface NodeServices {
   readonly copyRoom: CopyRoom;
   readonly openingGate: OpeningGate;
   readonly cpus: number;
+  /** Threads that may ever read segments. */
+  readonly readers: number;
   /** Calls to other nodes; `unavailable` on a node without a cluster. */
   readonly calls: PeerCalls;
   readonly propose: Propose;

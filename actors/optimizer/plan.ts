@@ -23,8 +23,10 @@
  *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
  *    more than the walk it saves).
  *
- * No result exceeds `max_segment_size` KB of vectors (null: 1.5 GB) or what one 4 GiB memory holds; a single source
- * beyond that is built alone. Where memory is short results are smaller (`resultBytesMax`).
+ * No result exceeds `max_segment_size` KB of vectors (null: 1.5 GB) or what one 4 GiB memory holds with scratch for each reader. A single source
+ * beyond that (other settings of graphs, an added vector, more readers than on the machine that built it, a lower `max_segment_size`) is built alone, into
+ * as many segments as it takes; a lower `max_segment_size` makes no segment smaller than `indexing_threshold`, and is no reason to build by itself.
+ * Where memory is short results are smaller (`resultBytesMax`).
  * While a build runs, its sources are left alone, and besides it only field indexes and an upload that outgrew 32 thresholds start.
  * Source of the rules: `Optimizers` of the API's reference; the figures are ours.
  */
@@ -32,6 +34,7 @@
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { vectorsByName } from '../../protocols/model/collection.js';
 import { quantizationSetting } from '../../storage/builder/quantization-settings.js';
+import { reservedPlans } from '../../storage/builder/reserved-plans.js';
 import {
   graphSettings,
   indexingThresholdBytes,
@@ -40,6 +43,8 @@ import {
   LAYERS_MAX,
   subgraphSetting,
 } from '../../storage/segment/graph-settings.js';
+import { itemBytes, segmentLayout, type VectorPlan } from '../../storage/segment/layout.js';
+import { vectorPlans } from '../../storage/segment/plans.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/threads/messages.js';
 
 export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
@@ -55,6 +60,8 @@ export type OptimizationPlan =
       readonly plan: 'segment' | 'fieldIndex';
       readonly missingFields: readonly string[];
       readonly withGraph: boolean;
+      /** Segments that it makes of its sources: 1, or more where they do not fit in one. */
+      readonly results: number;
       /** Memory that it may need beside that of its sources. */
       readonly bytes: number;
     };
@@ -62,10 +69,21 @@ export type OptimizationPlan =
 export interface PlanFacts {
   readonly nowMs: number;
   readonly cpus: number;
+  /** Readers that a segment's memory has scratch for. Default: as many as CPUs. */
+  readonly readers?: number;
+  /** The last build whose results did not fit in a memory although they should have, with the configuration that is in force. */
+  readonly tooLarge?: TooLargeBuild | null;
   /** Sources of builds that run. */
   readonly runningSources: ReadonlySet<number>;
   /** The most bytes of vectors that a result of several segments should have where memory is short. Default: any. */
   readonly resultBytesMax?: number;
+}
+
+/** A build that was given up because one of its results was too large. */
+export interface TooLargeBuild {
+  /** Sources, ascending. */
+  readonly segments: readonly number[];
+  readonly results: number;
 }
 
 /** An upload runs until this long after its last write. */
@@ -76,7 +94,10 @@ export const MERGE_QUIET_MS = 5000;
 export const BUSY_THRESHOLDS = 32;
 
 const SEGMENT_BYTES_MAX = 1.5e9;
-const MEMORY_BYTES_MAX = 3.75 * 2 ** 30;
+/** A memory holds 4 GiB; some is left for readers that are added. */
+const MEMORY_BYTES_PLANNED = 3.75 * 2 ** 30;
+/** Of one build. */
+const RESULTS_MAX = 64;
 /** Result, codes, and vectors of half the size for the library. */
 const VECTORS_FACTOR = 1.75;
 /** Values of an indexed field of a row, while the index is built. */
@@ -109,7 +130,8 @@ export function describePlan(plan: OptimizationPlan): string {
   }
   const sources = plan.segments.join(' + ');
   if (plan.plan === 'fieldIndex') return `${plan.reason}: ${plan.missingFields.join(', ')} of segment ${sources}`;
-  return `${plan.reason}: ${sources} to one segment ${plan.withGraph ? 'with' : 'without'} a graph`;
+  const made = plan.results === 1 ? 'one segment' : `${plan.results} segments`;
+  return `${plan.reason}: ${sources} to ${made} ${plan.withGraph ? 'with' : 'without'} a graph`;
 }
 
 /** What the steps decide from. */
@@ -164,6 +186,7 @@ function planFieldIndex(world: World): OptimizationPlan | undefined {
     plan: 'fieldIndex',
     missingFields: lacking.missingFields,
     withGraph: false,
+    results: 1,
     bytes: lacking.rows * FIELD_ROW_BYTES,
   };
 }
@@ -271,15 +294,55 @@ function withinLimits(segments: readonly SegmentStats[], world: World): SegmentS
 
 /** Whether one segment can hold the live rows of all. */
 function fits(segments: readonly SegmentStats[], world: World): boolean {
-  const { max_segment_size } = world.config.optimizer_config;
   const bytes = sumLive(segments);
-  if (bytes > (world.facts.resultBytesMax ?? Number.POSITIVE_INFINITY)) return false;
-  if (bytes > (max_segment_size ? max_segment_size * 1024 : SEGMENT_BYTES_MAX)) return false;
-  const rows = segments.reduce((total, segment) => total + segment.rows - segment.deleted, 0);
-  return bytes * 1.5 + rows * rowOverheadBytes(world) <= MEMORY_BYTES_MAX;
+  if (bytes > (world.facts.resultBytesMax ?? Number.POSITIVE_INFINITY) || bytes > resultBytesMax(world)) return false;
+  return memoryBytes(liveRows(segments), bytes, world) <= MEMORY_BYTES_PLANNED;
 }
 
-/** Bytes a row takes in a segment's memory besides its vectors and codes: ids, marks and order, scratch of each thread, adjacency of each graph. */
+/** Segments to make of these: as few as hold their live rows. */
+function resultsOf(sources: readonly SegmentStats[], world: World): number {
+  const { tooLarge } = world.facts;
+  const [bytes, rows] = [sumLive(sources), liveRows(sources)];
+  // Smaller ones would go without graphs.
+  const largeOnes = world.threshold > 0 ? Math.floor(bytes / world.threshold) : Number.POSITIVE_INFINITY;
+  const failed = tooLarge != null && tooLarge.segments.join() === idsOf(sources).join() ? 2 * tooLarge.results : 1;
+  let results = Math.max(1, failed, Math.min(largeOnes, Math.ceil(bytes / resultBytesMax(world))));
+  while (results < RESULTS_MAX && memoryBytes(Math.ceil(rows / results), bytes / results, world) > MEMORY_BYTES_PLANNED) results++;
+  return Math.min(results, RESULTS_MAX, Math.max(1, rows));
+}
+
+/** Bytes of vectors that a result should have at most. */
+function resultBytesMax({ config }: World): number {
+  const { max_segment_size } = config.optimizer_config;
+  return max_segment_size ? max_segment_size * 1024 : SEGMENT_BYTES_MAX;
+}
+
+/**
+ * Bytes of a segment's memory with scratch for each reader. bytes: of its vectors. How many items multivectors and sparse vectors have is
+ * not known: what dense vectors leave of the bytes, if all rows have them. A build that finds out otherwise is planned anew (`tooLarge`).
+ */
+function memoryBytes(rows: number, bytes: number, { config, facts, fields }: World): number {
+  const plans = vectorPlans(config.params);
+  const ragged = plans.filter(({ kind }) => kind !== 'dense');
+  const denseBytes = plans.reduce((total, plan) => total + (plan.kind === 'dense' ? rows * itemBytes(plan) : 0), 0);
+  const itemsOf = (plan: VectorPlan) => Math.ceil(Math.max(0, bytes - denseBytes) / ragged.length / itemBytes(plan));
+  const reserved = reservedPlans(config, { rows, withGraph: true, itemsOf });
+  const layout = segmentLayout(rows, reserved, { ordered: true, readers: facts.readers ?? facts.cpus });
+  return layout.bytes + rows * layersBytes(config, fields);
+}
+
+/** Bytes a row takes in the layers of sub-graphs. */
+function layersBytes(config: CollectionConfig, fields: World['fields']): number {
+  let bytes = 0;
+  for (const name of vectorsByName(config.params.vectors).keys()) {
+    const values = subgraphSetting(config, name, fields);
+    // Fields whose rows have one value each need one layer each.
+    if (values !== null) bytes += Math.min(values.fields.length, LAYERS_MAX) * (4 * (2 + 2 * values.m) + 8);
+  }
+  return bytes;
+}
+
+/** Bytes a row takes in memory besides its vectors and codes: ids, marks and order, scratch of each thread, adjacency of each graph. */
 function rowOverheadBytes(world: World): number {
   const { hnsw_config, params } = world.config;
   const scratchSlots = world.facts.cpus + 2;
@@ -288,24 +351,28 @@ function rowOverheadBytes(world: World): number {
     const m = vector.hnsw_config?.m ?? hnsw_config.m;
     adjacency += 4 * (2 + 2 * m) + 8 + 32;
   }
-  for (const name of vectorsByName(params.vectors).keys()) {
-    const values = subgraphSetting(world.config, name, world.fields);
-    // Fields whose rows have one value each need one layer each.
-    if (values !== null) adjacency += Math.min(values.fields.length, LAYERS_MAX) * (4 * (2 + 2 * values.m) + 8);
-  }
-  return 40 + 22 * scratchSlots + adjacency;
+  return 40 + 22 * scratchSlots + adjacency + layersBytes(world.config, world.fields);
 }
 
 function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): OptimizationPlan {
   const withGraph = world.threshold > 0 && sumLive(sources) > world.threshold;
-  const segments = sources.map((segment) => segment.id).sort((a, b) => a - b);
-  return { kind: 'build', reason, segments, plan: 'segment', missingFields: [], withGraph, bytes: buildBytes(sources, world) };
+  const results = resultsOf(sources, world);
+  const bytes = buildBytes(sources, world);
+  return { kind: 'build', reason, segments: idsOf(sources), plan: 'segment', missingFields: [], withGraph, results, bytes };
 }
 
-/** The result with its codes and scratch, and the library's copy of the vectors with its graph while that is built. */
+/** The results with their codes and scratch, and the library's copy of the vectors with its graph while that is built. */
 function buildBytes(sources: readonly SegmentStats[], world: World): number {
-  const rows = sources.reduce((total, segment) => total + segment.rows - segment.deleted, 0);
-  return sumLive(sources) * VECTORS_FACTOR + rows * 2 * rowOverheadBytes(world);
+  return sumLive(sources) * VECTORS_FACTOR + liveRows(sources) * 2 * rowOverheadBytes(world);
+}
+
+/** Ascending. */
+function idsOf(segments: readonly SegmentStats[]): number[] {
+  return segments.map((segment) => segment.id).sort((a, b) => a - b);
+}
+
+function liveRows(segments: readonly SegmentStats[]): number {
+  return segments.reduce((total, segment) => total + segment.rows - segment.deleted, 0);
 }
 
 function isActive(segment: SegmentStats): boolean {

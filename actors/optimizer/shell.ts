@@ -15,7 +15,7 @@ import type { OptimizerEffect, OptimizerMessage } from './messages.js';
 import { describePlan } from './plan.js';
 import type { OptimizerState } from './state.js';
 import type { OptimizerStatus } from './status.js';
-import { startOptimizer, stepOptimizer } from './step.js';
+import { type OptimizerFacts, startOptimizer, stepOptimizer } from './step.js';
 
 export interface OptimizerProps {
   readonly key: ReplicaKey;
@@ -37,11 +37,15 @@ export function optimizerBehaviour(): Behaviour<OptimizerProps, OptimizerState, 
   const held: Held = { waitsFor: null, tickets: new Map(), cancelWake: () => {} };
   return {
     kind: 'optimizer',
-    start: (props) => startOptimizer(props.config(), props.services.cpus, props.services.room.resultBytesMax),
+    start: (props) => startOptimizer(props.config(), factsOf(props.services)),
     step: stepOptimizer,
     perform: (effect, context) => decideInRow(PERFORM, { held, context }, effect),
     summarize,
   };
+}
+
+function factsOf({ cpus, readers, room }: NodeServices): OptimizerFacts {
+  return { cpus, readers, resultBytesMax: room.resultBytesMax };
 }
 
 /** What one life of the actor holds; its end gives that back. */
@@ -123,6 +127,7 @@ function build(id: number, plan: PlannedBuild, threads: number, context: Optimiz
     segments: plan.segments,
     missingFields: plan.missingFields,
     withGraph: plan.withGraph,
+    results: plan.results,
     threads,
     niceness: BUILD_NICENESS,
   };

@@ -11,6 +11,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { PlannedBuild } from './decide.js';
+import type { TooLargeBuild } from './plan.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild } from './status.js';
 
 export type OptimizerState = IdleOptimizer | WaitingOptimizer | BuildingOptimizer | CoolingOptimizer;
@@ -21,8 +22,11 @@ export interface Knowledge {
   /** Null until the replica told its figures. */
   readonly stats: ReplicaStats | null;
   readonly cpus: number;
+  readonly readers: number;
   /** See `PlanFacts`. */
   readonly resultBytesMax: number;
+  /** See `PlanFacts`. */
+  readonly tooLarge: TooLargeBuild | null;
   readonly nextBuildId: number;
   /** Failures since the last build that went well, null for none. */
   readonly trouble: BuildTrouble | null;

@@ -73,8 +73,21 @@ export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerS
 /** Builds that the report of finished ones shows. */
 const FINISHED_MAX = 16;
 
-export function startOptimizer(config: CollectionConfig, cpus: number, resultBytesMax = Number.POSITIVE_INFINITY): OptimizerStep {
-  const known: Knowledge = { config, stats: null, cpus, resultBytesMax, nextBuildId: 1, trouble: null, finished: [] };
+/** What the machine has. */
+export type OptimizerFacts = Pick<Knowledge, 'cpus'> & Partial<Pick<Knowledge, 'readers' | 'resultBytesMax'>>;
+
+export function startOptimizer(config: CollectionConfig, { cpus, readers, resultBytesMax }: OptimizerFacts): OptimizerStep {
+  const known: Knowledge = {
+    config,
+    stats: null,
+    cpus,
+    readers: readers ?? cpus,
+    resultBytesMax: resultBytesMax ?? Number.POSITIVE_INFINITY,
+    tooLarge: null,
+    nextBuildId: 1,
+    trouble: null,
+    finished: [],
+  };
   const state = working(known, [], null);
   return become<OptimizerState, OptimizerEffect>(state, { kind: 'announce', status: optimizerStatus(state) }, { kind: 'askStats' });
 }
@@ -96,7 +109,7 @@ function learn(state: CoolingOptimizer, { stats }: Message<'stats'>): OptimizerS
 }
 
 function takeConfig(state: OptimizerState, { config, nowMs }: Message<'configure'>): OptimizerStep {
-  return replan({ ...state, known: { ...state.known, config } }, nowMs);
+  return replan({ ...state, known: { ...state.known, config, tooLarge: null } }, nowMs);
 }
 
 function replanNow(state: OptimizerState, { nowMs }: Message<'wake' | 'cooled'>): OptimizerStep {
@@ -110,8 +123,15 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
   const wanted = wantedOf(state);
   if (known.stats === null) return become(state.kind === 'Cooling' ? working(known, builds, null) : state);
   const runningSources = new Set(builds.flatMap((running) => running.plan.segments));
-  const { cpus, resultBytesMax } = known;
-  const decision = decideOptimization(known.stats, known.config, { nowMs, cpus, runningSources, resultBytesMax });
+  const { cpus, readers, resultBytesMax, tooLarge } = known;
+  const decision = decideOptimization(known.stats, known.config, {
+    nowMs,
+    cpus,
+    readers,
+    runningSources,
+    resultBytesMax,
+    tooLarge,
+  });
   const withdrawn: OptimizerEffect[] = wanted === null ? [] : [{ kind: 'releaseThreads', id: wanted.id }];
   if (decision.kind !== 'build') {
     const delayMs = decision.kind === 'rest' ? decision.wakeAfterMs : null;
@@ -193,10 +213,11 @@ function fail(state: Running, message: Message<'buildFailed'>): OptimizerStep {
   const others = state.builds.filter((running) => running !== failed);
   const trouble = { error: message.error, failures: (state.known.trouble?.failures ?? 0) + 1 };
   const finished = noted(state.known.finished, { build: failed, finishedMs: message.nowMs, error: message.error });
+  const tooLarge = message.error.reason === 'segmentTooLarge' ? failed.plan : state.known.tooLarge;
   const wanted = wantedOf(state);
   const withdrawn: OptimizerEffect[] = wanted === null ? [] : [{ kind: 'releaseThreads', id: wanted.id }];
   return become<OptimizerState, OptimizerEffect>(
-    cooling({ ...state.known, trouble, finished }, others, trouble),
+    cooling({ ...state.known, tooLarge, trouble, finished }, others, trouble),
     { kind: 'releaseThreads', id: failed.id },
     ...withdrawn,
     { kind: 'wakeLater', delayMs: null },

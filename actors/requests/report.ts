@@ -31,12 +31,14 @@ export interface ReportFacts {
   readonly dateMs: number;
   readonly cpus: number;
   /** See `PlanFacts`. */
+  readonly readers?: number;
+  /** See `PlanFacts`. */
   readonly resultBytesMax: number;
 }
 
 /** As a node's optimizers know them, so that its reports show what these will do. */
-export function reportFacts({ cpus, room }: Pick<NodeServices, 'cpus' | 'room'>, clock: Clock): ReportFacts {
-  return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, resultBytesMax: room.resultBytesMax };
+export function reportFacts({ cpus, readers, room }: Pick<NodeServices, 'cpus' | 'readers' | 'room'>, clock: Clock): ReportFacts {
+  return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, readers, resultBytesMax: room.resultBytesMax };
 }
 
 /** The agreed state of the replicas of a cluster's collection. */

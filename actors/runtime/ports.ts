@@ -76,6 +76,8 @@ export interface RuntimePorts {
 
 /** The engine's workers as the actors see them: what they use of `EnginePool`. */
 export interface EnginePort extends ShardLogPort {
+  /** Threads that may ever read segments; left out: as many as CPUs. */
+  readonly readersMax?: number;
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
   /** A part of a read over many nodes, on some replicas of its collection. */
   portion(

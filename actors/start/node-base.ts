@@ -116,6 +116,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
     copyRoom: new CopyRoom(options.disk ?? null, room),
     openingGate: openingGate(options.memory?.recoveryMode ?? null, room, options.memory === undefined ? null : loadedBytes),
     cpus,
+    readers: pool.readersMax ?? cpus,
     assignments: new Assignments(options.cluster == null),
   };
   return {

@@ -46,8 +46,7 @@ export async function buildMissingFields(job: BuildJob, control: BuildControl): 
     return {
       plan: 'fieldIndex',
       sources: [source.id],
-      handle: { ...source, fieldIndexes: [...kept, ...built] },
-      rowMaps: [],
+      built: [{ handle: { ...source, fieldIndexes: [...kept, ...built] }, rowMaps: [] }],
       seq: job.seq,
       report,
     };

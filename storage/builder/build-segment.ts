@@ -1,4 +1,4 @@
-/** A new sealed segment from the rows of others: rows, vectors, codes, graphs, payloads, field indexes, files. */
+/** New sealed segments from the rows of others: rows, vectors, codes, graphs, payloads, field indexes, files. */
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,23 +17,22 @@ import {
   type VectorPlan,
 } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
-import { vectorPlans } from '../segment/plans.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
-import type { BuildJob, BuildReport, BuildResult } from '../threads/messages.js';
+import type { BuildJob, BuildReport, BuildResult, BuiltSegment } from '../threads/messages.js';
 import { buildFieldIndexes } from './build-fields.js';
 import { buildSparseIndexes } from './build-sparse.js';
-import { copyVector, encodeVector, type GraphReport, linkVector, type SegmentDraft, upperWordsMax } from './build-vectors.js';
+import { copyVector, encodeVector, type GraphReport, linkVector, type SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
 import { linkSubgraphs } from './link-subgraphs.js';
 import { presentRows } from './matrix.js';
 import type { PayloadSource } from './payload-source.js';
-import { quantizationSetting, reservedCodes } from './quantization-settings.js';
 import { quantizeVector } from './quantize-vector.js';
 import { groupedOrder, neighbourOrder, reorderRows } from './reorder.js';
-import { type Selection, selectRows } from './select-rows.js';
+import { reservedPlans } from './reserved-plans.js';
+import { type Selection, selectRows, splitSelection } from './select-rows.js';
 import type { PlacedValue } from './value-rows.js';
 
 const NO_ROWS = new Uint32Array(0);
@@ -44,21 +43,62 @@ interface PlannedDraft extends SegmentDraft {
 }
 
 /**
- * Builds and publishes the segment of a `segment` job. Only its new memory is held besides the sources: vectors are
- * copied straight to where they stay, or, where their originals go on disk, to where they are built from.
- * openPayloads: opens the payloads of the sources, for as long as the payload file is written.
- * Errors: `storage` (a source is damaged, the disk refuses); `BuildCancelled`. Either leaves no folder behind.
+ * Builds and publishes the segments of a `segment` job, one after the other, each with as many rows as the others. Only their new memories are held
+ * besides the sources: vectors are copied straight to where they stay, or, where their originals go on disk, to where they are built from.
+ * openPayloads: opens the payloads of the sources, for as long as a payload file is written.
+ * Errors: `storage` (a source is damaged, the disk refuses; reason `segmentTooLarge`: so many rows fit in no memory); `BuildCancelled`.
+ * Either leaves no folder behind.
  */
-export async function buildSegment(
+export async function buildSegments(
   job: BuildJob,
   openPayloads: (job: BuildJob) => PayloadSource,
   control: BuildControl,
 ): Promise<BuildResult> {
   const started = control.now();
-  const folder = segmentFolder(job.spec.folder, job.segmentId);
+  const finished: FinishedSegment[] = [];
+  try {
+    const { length: count } = job.segmentIds;
+    const selections = splitSelection(selectRows(job.sources, job.rows, job.seq), count, job.rows);
+    for (const [n, selection] of selections.entries()) {
+      const named = count === 1 ? control : namedControl(control, `segment ${n + 1} of ${count}`);
+      finished.push(await buildSegment(job, job.segmentIds[n] as number, selection, openPayloads, named));
+    }
+  } catch (error) {
+    for (const { built } of finished) fs.rmSync(built.handle.folder as string, { recursive: true, force: true });
+    throw error;
+  } finally {
+    for (const source of job.sources) closeSegmentFiles(source);
+  }
+  const report: BuildReport = {
+    rows: finished.reduce((sum, { report: { rows } }) => sum + rows, 0),
+    milliseconds: Math.round(control.now() - started),
+    graphs: finished.flatMap(({ report: { graphs } }) => graphs),
+  };
+  const sources = job.sources.map((source) => source.id);
+  return { plan: 'segment', sources, built: finished.map(({ built }) => built), seq: job.seq, report };
+}
+
+interface FinishedSegment {
+  readonly built: BuiltSegment;
+  readonly report: BuildReport;
+}
+
+function namedControl(control: BuildControl, name: string): BuildControl {
+  return { ...control, progress: (stage, done, total) => control.progress(`${name}: ${stage}`, done, total) };
+}
+
+/** Builds and publishes one segment, of the selected rows. */
+async function buildSegment(
+  job: BuildJob,
+  id: number,
+  selected: Selection,
+  openPayloads: (job: BuildJob) => PayloadSource,
+  control: BuildControl,
+): Promise<FinishedSegment> {
+  const started = control.now();
+  const folder = segmentFolder(job.spec.folder, id);
   const unfinished = beginSegmentFolder(folder);
   try {
-    const selected = selectRows(job.sources, job.rows, job.seq);
     const grouping = await groupRows(job, selected, openPayloads, control);
     const draft = makeDraft(job, selected, grouping);
     copyRows(draft, job.sources, selected);
@@ -67,11 +107,11 @@ export async function buildSegment(
     const { graphs } = built;
     const { vectors, selection } = ordered(draft, built.vectors, grouping.tenants, selected);
     for (const vector of vectors) if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
-    const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: job.segmentId }, control);
+    const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: id }, control);
     await control.checkpoint();
-    const payloadOffsets = await writePayloads(unfinished, job, selection, openPayloads, control);
+    const payloadOffsets = await writePayloads({ folder: unfinished, segment: id }, job, selection, openPayloads, control);
     const bare: SegmentHandle = {
-      id: job.segmentId,
+      id,
       kind: 'sealed',
       layout: { ...draft.layout, vectors },
       memory: draft.memory,
@@ -87,16 +127,14 @@ export async function buildSegment(
     control.progress('writing files', draft.rows, draft.rows);
     const report: BuildReport = { rows: draft.rows, milliseconds: Math.round(control.now() - started), graphs };
     const plans = vectors.map((vector) => planOf(vector, job.spec.config));
-    writeSealed(unfinished, { segment: job.segmentId, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout);
+    writeSealed(unfinished, { segment: id, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout);
     await control.checkpoint();
     publishSegmentFolder(folder);
     const handle = await finishedHandle(job, plans, { ...bare, folder, fieldIndexes });
-    return { plan: 'segment', sources: job.sources.map((source) => source.id), handle, rowMaps: selection.rowMaps, seq: job.seq, report };
+    return { built: { handle, rowMaps: selection.rowMaps }, report };
   } catch (error) {
     fs.rmSync(unfinishedFolder(folder), { recursive: true, force: true });
     throw error;
-  } finally {
-    for (const source of job.sources) closeSegmentFiles(source);
   }
 }
 
@@ -106,34 +144,18 @@ export async function buildSegment(
  */
 function makeDraft(job: BuildJob, selection: Selection, grouping: Grouping): PlannedDraft {
   const { rows } = selection;
-  const plans = vectorPlans(job.spec.config.params).map((plan): VectorPlan => {
-    const element = elementOf(job, plan);
-    if (plan.kind === 'dense') return reservedPlan(job, { ...plan, element }, rows);
-    return { ...plan, element, itemCapacity: countItems(plan.name, job.sources, selection) };
+  const plans = reservedPlans(job.spec.config, {
+    rows,
+    withGraph: job.withGraph,
+    itemsOf: (plan) => countItems(plan.name, job.sources, selection),
+    elementOf: (plan) => elementOf(job, plan),
   });
   for (let layersMax = LAYERS_MAX; ; layersMax--) {
     const { plans: planned, placed } = withSubgraphs(plans, grouping, rows, layersMax);
     const layout = fittingLayout(rows, planned, { ordered: true, readers: job.spec.readers });
-    if (layout.bytes <= MEMORY_BYTES_MAX) return { memory: segmentMemory(layout), layout, rows, placed };
-    if (layersMax > 0 && placed.size > 0) continue;
-    throw new TroupeError(
-      'storage',
-      `a segment of ${rows} rows needs ${layout.bytes} bytes of memory, and one holds 4 GiB; lower max_segment_size`,
-    );
+    if (layout.bytes > MEMORY_BYTES_MAX && layersMax > 0 && placed.size > 0) continue;
+    return { memory: segmentMemory(layout), layout, rows, placed };
   }
-}
-
-function reservedPlan(job: BuildJob, plan: VectorPlan, rows: number): VectorPlan {
-  const settings = graphSettings(job.spec.config, plan.name);
-  const { m } = settings;
-  const quantization = quantizationSetting(job.spec.config, plan.name);
-  const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
-  return {
-    ...plan,
-    codes: reservedCodes(plan, quantization),
-    ...(quantization === null ? {} : { quantization }),
-    graph: job.withGraph && m > 0 && rows > 0 ? graph : null,
-  };
 }
 
 /** The element type rows are stored in: that of the sources, which were made from the same configuration. */
@@ -257,7 +279,7 @@ function guideGraph(
 }
 
 async function writePayloads(
-  folder: string,
+  { folder, segment }: { readonly folder: string; readonly segment: number },
   job: BuildJob,
   selection: Selection,
   openPayloads: (job: BuildJob) => PayloadSource,
@@ -269,7 +291,7 @@ async function writePayloads(
   const textOf = (row: number) =>
     payloads.text(job.sources[selection.sourceOf[row] as number] as SegmentHandle, selection.sourceRowOf[row] as number);
   try {
-    return writePayloadFile(folder, job.segmentId, selection.rows, textOf);
+    return writePayloadFile(folder, segment, selection.rows, textOf);
   } finally {
     await payloads.close();
   }

@@ -56,12 +56,6 @@ const COPY_BYTES = 1 << 26;
 const SLICE_ROWS = 2048;
 const ENCODE_ROWS = 4096;
 
-/** Words to reserve for the upper levels of a graph. A row has 1 / (m - 1) of them on average; chance stays far below this bound. */
-export function upperWordsMax(rows: number, m: number): number {
-  const levels = (1.5 * rows) / (m - 1) + 6 * Math.sqrt(rows) + 64;
-  return Math.ceil(levels) * (1 + m);
-}
-
 /** Copies one vector's rows and their presence from the sources. Errors: `storage` where a source's originals are in a file. */
 export async function copyVector(
   draft: SegmentDraft,

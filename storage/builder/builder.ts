@@ -8,7 +8,7 @@ import { initChecksum } from '../disk/checksum.js';
 import type { BuildJob, BuildResult, FromBuilder, ToBuilder } from '../threads/messages.js';
 import { beat } from '../threads/pulse.js';
 import { buildMissingFields } from './build-fields.js';
-import { buildSegment } from './build-segment.js';
+import { buildSegments } from './build-segment.js';
 import { BuildCancelled, type BuildControl } from './control.js';
 import { openPayloadSource } from './payload-source.js';
 
@@ -61,7 +61,7 @@ async function build(job: BuildJob): Promise<BuildResult> {
   const control = makeControl();
   await control.checkpoint();
   if (job.plan === 'fieldIndex') return buildMissingFields(job, control);
-  return buildSegment(job, openPayloadSource, control);
+  return buildSegments(job, openPayloadSource, control);
 }
 
 /** On Linux a priority belongs to a thread, and threads that usearch starts inherit it. Elsewhere it would slow the whole process. */

@@ -10,11 +10,11 @@ import {
   linkRows,
   recallBudget,
   type SegmentDraft,
-  upperWordsMax,
   withRecall,
 } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { type GraphElement, RECALL_MIN } from './element.js';
+import { upperWordsMax } from './reserved-plans.js';
 import type { PlacedValue } from './value-rows.js';
 
 const NONE = 0xffff_ffff;

@@ -29,6 +29,18 @@ export function selectRows(sources: readonly SegmentHandle[], sourceRows: readon
   return duplicates.size === 0 ? withRowMaps(visible, order, sourceRows) : withoutDuplicates(visible, order, duplicates, sourceRows);
 }
 
+/** The rows of a selection for several segments: as many for each, as they follow each other. sourceRows: as of `selectRows`. */
+export function splitSelection(selection: Selection, count: number, sourceRows: readonly number[]): Selection[] {
+  if (count === 1) return [selection];
+  const { order, rows, sourceOf, sourceRowOf } = selection;
+  return Array.from({ length: count }, (_, n) => {
+    const from = Math.floor((rows * n) / count);
+    const to = Math.floor((rows * (n + 1)) / count);
+    const own = order.filter((row) => row >= from && row < to).map((row) => row - from);
+    return withRowMaps({ sourceOf: sourceOf.slice(from, to), sourceRowOf: sourceRowOf.slice(from, to) }, own, sourceRows);
+  });
+}
+
 interface Visible {
   readonly sourceOf: Uint16Array;
   readonly sourceRowOf: Uint32Array;

@@ -16,6 +16,8 @@ export interface BuildOrder {
   readonly plan: BuildJob['plan'];
   readonly segments: readonly number[];
   readonly missingFields: readonly string[];
+  /** Segments to make. Default: one. */
+  readonly results?: number;
   readonly withGraph: boolean;
   readonly threads: number;
   readonly niceness: number;
@@ -59,7 +61,13 @@ export class BuildRuns {
   async build(key: ReplicaKey, plan: BuildOrder, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildReport> {
     const replica = this.writers.openReplicaOf(key);
     if (signal.aborted) throw cancelled();
-    const { value } = await this.writers.call(replica, { kind: 'beginBuild', id: 0, key, segments: plan.segments });
+    const { value } = await this.writers.call(replica, {
+      kind: 'beginBuild',
+      id: 0,
+      key,
+      segments: plan.segments,
+      results: plan.results ?? 1,
+    });
     const sources = value as BuildSources;
     try {
       const job: BuildJob = {

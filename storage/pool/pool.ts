@@ -123,6 +123,11 @@ export class EnginePool implements ShardLogPort {
 
   readonly readers: number;
   readonly writers: number;
+  /** Readers, and those that start with heavy reads. */
+  get readersMax(): number {
+    return this.readerPool.slotCount;
+  }
+
   private readonly replicaLimit: ReplicaLimit;
   private readonly readerPool: ReaderPool;
   private readonly writerPool: WriterPool;

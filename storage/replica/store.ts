@@ -22,7 +22,7 @@ import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
-import type { BuildResult, BuildSources, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../threads/messages.js';
+import type { BuildResult, BuildSources, BuiltSegment, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../threads/messages.js';
 import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { damagedRecord, MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
@@ -394,8 +394,11 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   // ---------------------------------------------------------------- builds
 
-  /** Freezes segments as the sources of a build. Errors: `conflict` if one of them does not exist or is a source already. */
-  beginBuild(ids: readonly number[]): BuildSources {
+  /**
+   * Freezes segments as the sources of a build. results: segments to make. Errors: `conflict` if one of them does not exist or is a source
+   * already.
+   */
+  beginBuild(ids: readonly number[], results = 1): BuildSources {
     this.mustBeWhole();
     const sources = ids.map((id) => this.segment(id));
     for (const source of sources)
@@ -408,21 +411,21 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       rows: sources.map((source) => source.rows),
       sources: sources.map((source) => source.handle),
       fields: fieldsOf(this.shape.manifest),
-      segmentId: ++this.lastSegment,
+      segmentIds: Array.from({ length: results }, () => ++this.lastSegment),
     };
   }
 
-  /** Replaces the sources of a build by its result, with all deletions made meanwhile. */
+  /** Replaces the sources of a build by what it has made, with all deletions made meanwhile. */
   publishBuild(result: BuildResult): void {
     try {
       this.mustBeWhole();
       const sources = result.sources.map((id) => this.segment(id));
-      if (result.plan === 'fieldIndex') this.replaceHandle(sources[0] as SegmentRows, result.handle);
+      if (result.plan === 'fieldIndex') this.replaceHandle(sources[0] as SegmentRows, (result.built[0] as BuiltSegment).handle);
       else this.replaceSources(sources, result);
       for (const source of sources) source.building = false;
     } catch (error) {
       this.abandonBuild(result.sources);
-      if (result.plan === 'segment') removeFolder(result.handle);
+      if (result.plan === 'segment') for (const { handle } of result.built) removeFolder(handle);
       throw error;
     }
   }
@@ -460,21 +463,18 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   private replaceSources(sources: readonly SegmentRows[], result: BuildResult): void {
     const { fields } = this.shape.manifest;
-    const built = new SegmentRows({ ...result.handle, fieldIndexes: wantedIndexes(result.handle, fields) }, result.handle.rows);
-    for (const source of sources) built.dropVectors(source.droppedSinceBuild);
-    // The configuration may have changed during the build.
-    this.placePayloads(built);
-    // A vector may have been added and dropped while no source had it.
-    built.keepVectors(vectorPlans(this.spec.config.params));
+    const targets = result.built.map(({ handle, rowMaps }) => ({ built: this.builtRows(handle, sources), rowMaps }));
     const ids = sources.map((source) => source.id);
     const staying = this.shape.segments.filter((segment) => !sources.includes(segment));
     this.transact((transaction) => {
-      sources.forEach((source, at) => {
-        const rowMap = new Uint32Array(result.rowMaps[at] as SharedArrayBuffer);
-        carryDeletions(source, rowMap, result.seq, built, staying);
-      });
+      for (const { built, rowMaps } of targets) {
+        sources.forEach((source, at) => {
+          carryDeletions(source, new Uint32Array(rowMaps[at] as SharedArrayBuffer), result.seq, built, staying);
+        });
+      }
       transaction.removeSegments(ids);
-      if (built.rows > 0) {
+      for (const { built } of targets) {
+        if (built.rows === 0) continue;
         trackSealedFields(built, fields);
         transaction.addSegment(built);
         transaction.storeDeletions(built);
@@ -483,7 +483,17 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     });
     const generation = this.shape.generation;
     this.retiring.push(...sources.map((source) => ({ generation, handle: source.handle })));
-    if (built.rows === 0) removeFolder(built.handle);
+    for (const { built } of targets) if (built.rows === 0) removeFolder(built.handle);
+  }
+
+  private builtRows(handle: SegmentHandle, sources: readonly SegmentRows[]): SegmentRows {
+    const built = new SegmentRows({ ...handle, fieldIndexes: wantedIndexes(handle, this.shape.manifest.fields) }, handle.rows);
+    for (const source of sources) built.dropVectors(source.droppedSinceBuild);
+    // The configuration may have changed during the build.
+    this.placePayloads(built);
+    // A vector may have been added and dropped while no source had it.
+    built.keepVectors(vectorPlans(this.spec.config.params));
+    return built;
   }
 
   /** All readers have dropped the sets before `generation`: segments that only these had are removed. */

@@ -323,8 +323,14 @@ export type ToWriter =
   | ToShardLog
   /** Answered by the first of these points that does not exist after all earlier writes, or null. */
   | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }
-  /** Freezes the named segments as sources of a build; answered by a `BuildSources`. */
-  | { readonly kind: 'beginBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
+  /** Freezes the named segments as sources of a build of so many segments; answered by a `BuildSources`. */
+  | {
+      readonly kind: 'beginBuild';
+      readonly id: number;
+      readonly key: ReplicaKey;
+      readonly segments: readonly number[];
+      readonly results: number;
+    }
   | { readonly kind: 'publishBuild'; readonly id: number; readonly key: ReplicaKey; readonly result: BuildResult }
   | { readonly kind: 'abandonBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
   /** All readers have dropped the sets before `generation`: segments that only these used may be removed. frees: whether memory went with them. */
@@ -477,13 +483,13 @@ export interface BuildSources {
   readonly rows: readonly number[];
   readonly sources: readonly SegmentHandle[];
   readonly fields: ReadonlyMap<string, FieldSchema>;
-  /** Id of the segment to make. */
-  readonly segmentId: number;
+  /** Ids of the segments to make, at least one: each gets as many rows as the others. */
+  readonly segmentIds: readonly number[];
 }
 
 export interface BuildJob extends BuildSources {
   /**
-   * - `segment`: one new sealed segment from all sources (indexing, merge, vacuum, repair of codes and graph);
+   * - `segment`: new sealed segments from all sources, mostly one (indexing, merge, vacuum, repair of codes and graph);
    * - `fieldIndex`: index files for `missingFields` of the one sealed source, which stays.
    */
   readonly plan: 'segment' | 'fieldIndex';
@@ -495,17 +501,23 @@ export interface BuildJob extends BuildSources {
   readonly niceness: number;
 }
 
-export interface BuildResult {
-  readonly plan: 'segment' | 'fieldIndex';
-  readonly sources: readonly number[];
+/** A segment that a build has made. */
+export interface BuiltSegment {
   readonly handle: SegmentHandle;
   /** For each source: u32 [rows]: the new row of a source row, 0xffffffff where it was not taken. */
   readonly rowMaps: readonly SharedArrayBuffer[];
+}
+
+export interface BuildResult {
+  readonly plan: 'segment' | 'fieldIndex';
+  readonly sources: readonly number[];
+  /** At least one; of `fieldIndex` the source itself, without row maps. */
+  readonly built: readonly BuiltSegment[];
   readonly seq: number;
   readonly report: BuildReport;
 }
 
-/** Facts about a finished build, for telemetry and logs. */
+/** Facts about a finished build, or one of its segments, for telemetry and logs. */
 export interface BuildReport {
   readonly rows: number;
   readonly milliseconds: number;

@@ -68,7 +68,7 @@ const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   applySettings: (store, { operations }) => store.copies.applySettings(operations),
   releaseCheckpoint: (store) => store.releaseCheckpoint(),
   configure: (store, { config }) => store.configure(config),
-  beginBuild: (store, { segments }) => store.beginBuild(segments),
+  beginBuild: (store, { results, segments }) => store.beginBuild(segments, results),
   publishBuild: (store, { result }) => store.publishBuild(result),
   abandonBuild: (store, { segments }) => store.abandonBuild(segments),
 };

@@ -60,6 +60,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     copyRoom: new CopyRoom(null, new MemoryRoom(null)),
     openingGate: openingGate(null, new MemoryRoom(null), null),
     cpus: 2,
+    readers: 2,
     calls: NO_CALLS,
     assignments: new Assignments(),
     propose: () => Promise.reject(new Error('nobody proposes here')),

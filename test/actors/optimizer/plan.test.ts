@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { describePlan, type PlanFacts, planOptimization } from '../../../actors/optimizer/plan.js';
-import type { CollectionConfig, HnswConfig, OptimizersConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
+import { describePlan, type PlanFacts, planOptimization, type TooLargeBuild } from '../../../actors/optimizer/plan.js';
+import type {
+  CollectionConfig,
+  HnswConfig,
+  OptimizersConfig,
+  QuantizationConfig,
+  VectorParams,
+  VectorsConfig,
+} from '../../../protocols/model/collection.js';
 import { NO_TAG } from '../../../protocols/model/shard-log.js';
 import type { SubgraphSetting } from '../../../storage/segment/layout.js';
 import type { ReplicaStats, SegmentStats } from '../../../storage/threads/messages.js';
@@ -70,6 +77,9 @@ interface Scene {
   quantization?: QuantizationConfig;
   hnsw?: Partial<HnswConfig>;
   fields?: ReplicaStats['fields'];
+  readers?: number;
+  vectors?: VectorsConfig;
+  tooLarge?: TooLargeBuild;
 }
 
 function plan(segments: SegmentStats[], scene: Scene = {}): string {
@@ -94,9 +104,12 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     cpus: 2,
     runningSources: new Set(scene.running ?? []),
     ...(scene.resultBytesMax === undefined ? {} : { resultBytesMax: scene.resultBytesMax }),
+    ...(scene.readers === undefined ? {} : { readers: scene.readers }),
+    tooLarge: scene.tooLarge ?? null,
   };
   const { hnsw_config, ...others } = config(scene.optimizers);
-  const changed = { ...others, hnsw_config: { ...hnsw_config, ...scene.hnsw }, quantization_config: scene.quantization ?? null };
+  const params = { ...others.params, vectors: scene.vectors ?? others.params.vectors };
+  const changed = { ...others, params, hnsw_config: { ...hnsw_config, ...scene.hnsw }, quantization_config: scene.quantization ?? null };
   return describePlan(planOptimization(stats, changed, facts));
 }
 
@@ -141,19 +154,79 @@ test('sealed rows without a graph are indexed when the threshold comes down to t
   assert.equal(plan([plain(1, 20_000), active(2, 10)]), 'indexing: 1 + 2 to one segment with a graph');
 });
 
-test('no result exceeds max_segment_size, and a source beyond it is built alone', () => {
+test('no result exceeds max_segment_size, and a source beyond it is built alone, into several segments', () => {
   const optimizers = { max_segment_size: 50_000 };
   assert.equal(plan([full(1, 30_000), full(2, 30_000)], { optimizers }), 'indexing: 1 to one segment with a graph');
-  assert.equal(plan([full(1, 60_000)], { optimizers }), 'indexing: 1 to one segment with a graph');
+  assert.equal(plan([full(1, 60_000)], { optimizers }), 'indexing: 1 to 2 segments with a graph');
+  assert.equal(plan([full(1, 160_000)], { optimizers }), 'indexing: 1 to 4 segments with a graph');
   assert.equal(plan([segment(1, 30_000), active(2, 25_000)], { optimizers }), 'indexing: 2 to one segment with a graph');
 });
 
 test('no result exceeds what one memory holds, also when vectors are small', () => {
   const tiny = (id: number, rows: number) => active(id, rows, { vectorBytes: rows * 16, frozen: true });
+  const scene: Scene = { optimizers: { indexing_threshold: 100 }, vectors: { size: 4, distance: 'Dot' } };
+  assert.equal(plan([tiny(1, 10_000_000), tiny(2, 10_000_000)], scene), 'indexing: 1 to one segment with a graph');
+});
+
+const FLOATS = 128;
+const large = (id: number, rows: number, facts: Partial<SegmentStats> = {}) =>
+  segment(id, rows, { vectorBytes: rows * FLOATS * 4, ...facts });
+const LARGE: VectorsConfig = { size: FLOATS, distance: 'Cosine' };
+
+test('a segment that no longer fits in a memory is split when it is built again: with other links, more readers, another vector', () => {
+  const grown = large(1, 2_929_000);
+  assert.equal(plan([grown], { vectors: LARGE, readers: 2 }), 'nothing to do');
+  assert.equal(plan([grown], { vectors: LARGE, readers: 46 }), 'nothing to do');
+  const reindex = (m: number, readers: number) => plan([grown], { vectors: LARGE, readers, hnsw: { m } });
+  assert.equal(reindex(20, 2), 'reindex: 1 to one segment with a graph');
+  assert.equal(reindex(100, 2), 'reindex: 1 to 2 segments with a graph');
+  assert.equal(reindex(64, 16), 'reindex: 1 to 2 segments with a graph');
+  assert.equal(reindex(20, 46), 'reindex: 1 to 2 segments with a graph');
+  assert.equal(reindex(20, 190), 'reindex: 1 to 4 segments with a graph');
+  const worn = large(1, 2_929_000, { deleted: 800_000 });
+  assert.equal(plan([worn], { vectors: LARGE, readers: 46 }), 'vacuum: 1 to one segment with a graph');
+  assert.equal(plan([worn], { vectors: LARGE, readers: 64 }), 'vacuum: 1 to 2 segments with a graph');
+  const two: VectorsConfig = { '': LARGE as VectorParams, other: { size: FLOATS, distance: 'Dot' } };
+  assert.equal(plan([grown], { vectors: two, readers: 16 }), 'indexing: 1 to 2 segments with a graph');
+});
+
+test('the segments that a split makes are not merged again', () => {
+  const scene: Scene = { vectors: LARGE, readers: 190, optimizers: { default_segment_number: 1 } };
   assert.equal(
-    plan([tiny(1, 8_000_000), tiny(2, 8_000_000)], { optimizers: { indexing_threshold: 100 } }),
-    'indexing: 1 to one segment with a graph',
+    plan(
+      [1, 2, 3, 4].map((id) => large(id, 732_500)),
+      scene,
+    ),
+    'nothing to do',
   );
+  const optimizers = { max_segment_size: 50_000, default_segment_number: 1 };
+  assert.equal(
+    plan(
+      [1, 2, 3, 4].map((id) => segment(id, 40_000)),
+      { optimizers },
+    ),
+    'nothing to do',
+  );
+});
+
+test('a lower max_segment_size splits what is built anyway, and is no reason to build', () => {
+  const optimizers = { max_segment_size: 30_000 };
+  assert.equal(plan([segment(1, 100_000)], { optimizers }), 'nothing to do');
+  assert.equal(plan([segment(1, 100_000)], { optimizers, hnsw: { m: 8 } }), 'reindex: 1 to 4 segments with a graph');
+  assert.equal(plan([segment(1, 100_000, { deleted: 50_000 })], { optimizers }), 'vacuum: 1 to 2 segments with a graph');
+});
+
+test('no max_segment_size makes segments that are too small for a graph', () => {
+  const optimizers = { max_segment_size: 10 };
+  assert.equal(plan([segment(1, 35_000)], { optimizers, hnsw: { m: 8 } }), 'reindex: 1 to 3 segments with a graph');
+  assert.equal(plan([full(1, 12_000)], { optimizers }), 'indexing: 1 to one segment with a graph');
+});
+
+test('a build that was too large all the same is tried with twice as many results, and no other one is', () => {
+  const scene: Scene = { hnsw: { m: 8 }, tooLarge: { segments: [1], results: 1 } };
+  assert.equal(plan([segment(1, 20_000)], scene), 'reindex: 1 to 2 segments with a graph');
+  assert.equal(plan([segment(1, 20_000)], { ...scene, tooLarge: { segments: [1], results: 2 } }), 'reindex: 1 to 4 segments with a graph');
+  assert.equal(plan([segment(2, 20_000)], scene), 'reindex: 2 to one segment with a graph');
 });
 
 test('the small first segment of a replica is not sealed alone, and goes with the next full one', () => {

@@ -14,7 +14,7 @@ const REPORT = { rows: 5000, milliseconds: 12, graphs: [] };
 const DUE = sampleStats([dueSegment({ id: 1 })]);
 const DONE = sampleStats([sampleSegment({ id: 2 }), indexedSegment({ id: 3 })]);
 
-const idle = startOptimizer(CONFIG, 4).state;
+const idle = startOptimizer(CONFIG, { cpus: 4 }).state;
 
 /** Effects as text, without announcements. */
 function print(effects: readonly OptimizerEffect[]): string[] {
@@ -58,7 +58,7 @@ const built: OptimizerMessage = { kind: 'built', id: 1, report: REPORT, stats: D
 const failed: OptimizerMessage = { kind: 'buildFailed', id: 1, error: FULL, nowMs: LATER };
 
 test('an optimizer starts Idle and asks for the figures of its replica', () => {
-  const { state, effects } = startOptimizer(CONFIG, 4);
+  const { state, effects } = startOptimizer(CONFIG, { cpus: 4 });
   assert.equal(state.kind, 'Idle');
   assert.deepEqual(print(effects), ['ask for stats']);
 });
@@ -201,13 +201,25 @@ test('an error is forgotten when a build goes well', () => {
 });
 
 test('an optimizer that is off builds nothing but missing field indexes', () => {
-  const off = startOptimizer(sampleConfig({ max_optimization_threads: 0 }), 4).state;
+  const off = startOptimizer(sampleConfig({ max_optimization_threads: 0 }), { cpus: 4 }).state;
   assert.equal(stepOptimizer(off, due).state.kind, 'Idle');
   const lacking = sampleStats([indexedSegment({ id: 3, missingFields: ['color'] })]);
   assert.equal(stepOptimizer(off, { kind: 'stats', stats: lacking, nowMs: LATER }).state.kind, 'Waiting');
 });
 
 test('the collection bounds the threads of a build', () => {
-  const two = startOptimizer(sampleConfig({ max_optimization_threads: 2 }), 8).state;
+  const two = startOptimizer(sampleConfig({ max_optimization_threads: 2 }), { cpus: 8 }).state;
   assert.match(print(stepOptimizer(two, due).effects).join(), /request 1: 2 threads/);
+});
+
+test('a build that was too large is planned with more results, until one goes well or the settings change', () => {
+  const tooLarge: OptimizerMessage = { kind: 'buildFailed', id: 1, error: { ...FULL, reason: 'segmentTooLarge' }, nowMs: LATER };
+  const cooled: OptimizerMessage = { kind: 'cooled', nowMs: LATER };
+  const { state, effects } = play(idle, due, granted, tooLarge, cooled);
+  assert.match(print(effects).at(-1) as string, /indexing: 1 to 2 segments/);
+  const again = play(state, { ...granted, id: 2 }, { ...tooLarge, id: 2 }, cooled);
+  assert.match(print(again.effects).at(-1) as string, /indexing: 1 to 4 segments/);
+  const changed = play(again.state, { kind: 'configure', config: CONFIG, nowMs: LATER });
+  assert.match(print(changed.effects).at(-1) as string, /indexing: 1 to one segment/);
+  assert.match(print(play(idle, due, granted, failed, cooled).effects).at(-1) as string, /indexing: 1 to one segment/);
 });

@@ -14,6 +14,7 @@ const PLAN: PlannedBuild = {
   plan: 'segment',
   missingFields: [],
   withGraph: true,
+  results: 1,
   bytes: 0,
 };
 const RUNNING: RunningBuild = {

@@ -312,7 +312,15 @@ test('an optimizer builds what is due, shows its progress and result, and rests'
   assert.equal(node.info('pictures').status, 'yellow');
   await world.settle();
   const build = engine.builds[0];
-  assert.deepEqual(build?.plan, { plan: 'segment', segments: [1], missingFields: [], withGraph: true, threads: 2, niceness: 10 });
+  assert.deepEqual(build?.plan, {
+    plan: 'segment',
+    segments: [1],
+    missingFields: [],
+    withGraph: true,
+    results: 1,
+    threads: 2,
+    niceness: 10,
+  });
   assert.deepEqual(node.buildBudget(), { threads: 2, threadsMax: 2, waiting: 0 });
   build?.progress({ done: 1, total: 4, stage: 'graph' });
   await world.settle();

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
+import { reasonOf } from '../../../protocols/errors.js';
 import type { Distance, VectorParams } from '../../../protocols/model/collection.js';
-import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { BuildCancelled } from '../../../storage/builder/control.js';
 import { presentRows, readFloats } from '../../../storage/builder/matrix.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
@@ -15,10 +16,20 @@ import { findRow, idAt } from '../../../storage/segment/ids.js';
 import { LIVE } from '../../../storage/segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
-import type { BuildResult } from '../../../storage/threads/messages.js';
+import type { BuiltSegment } from '../../../storage/threads/messages.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
 import { replicaFolder } from '../segment/fixture.js';
-import { clusteredRows, DISTANCES, freeControl, makeConfig, makeJob, makeSource, payloadsFrom, type SourceVector } from './fixture.js';
+import {
+  buildSegment,
+  clusteredRows,
+  DISTANCES,
+  freeControl,
+  makeConfig,
+  makeJob,
+  makeSource,
+  payloadsFrom,
+  type SourceVector,
+} from './fixture.js';
 
 const folder = replicaFolder();
 test.before(() => initChecksum());
@@ -35,7 +46,7 @@ async function buildOne(
   distance: Distance,
   rows: Float32Array[],
   facts: { element?: 'f32' | 'f16' | 'u8'; withGraph?: boolean } = {},
-): Promise<BuildResult> {
+): ReturnType<typeof buildSegment> {
   const params: VectorParams = { size: (rows[0] as Float32Array).length, distance };
   const source = makeSource({
     id: 1,
@@ -288,8 +299,8 @@ test('a build that is given up or fails leaves no folder, and an interrupted one
     /no payload/,
   );
   assert.equal(fs.readdirSync(segments).length, before);
-  fs.mkdirSync(path.join(segments, `${job.segmentId}.tmp`));
-  fs.writeFileSync(path.join(segments, `${job.segmentId}.tmp`, 'remains'), 'x');
+  fs.mkdirSync(path.join(segments, `${job.segmentIds[0]}.tmp`));
+  fs.writeFileSync(path.join(segments, `${job.segmentIds[0]}.tmp`, 'remains'), 'x');
   const { handle } = await buildSegment(job, () => payloads, freeControl);
   assert.equal(fs.existsSync(path.join(handle.folder as string, 'remains')), false);
 });
@@ -297,3 +308,67 @@ test('a build that is given up or fails leaves no folder, and an interrupted one
 function concat(rows: (Float32Array | undefined)[]): Float32Array {
   return Float32Array.from(rows.flatMap((row) => [...(row as Float32Array)]));
 }
+
+test('a job of several segments makes each from its part of the rows, with a graph of its own, and loads them again', async () => {
+  const rows = clusteredRows(ROWS, DIM, { clusters: 40, range: 1, spread: 0.3, seed: 5 });
+  const params: VectorParams = { size: DIM, distance: 'Euclid' };
+  const source = makeSource({ id: 1, rows: ROWS, vectors: { '': { params, of: (row) => rows[row] } }, idOf: (row) => row });
+  const stages: string[] = [];
+  const segmentIds = [nextSegment++, nextSegment++, nextSegment++];
+  const job = { ...makeJob({ folder, config: makeConfig(params), sources: [source], rows: [ROWS] }), segmentIds };
+  const { built, report } = await buildSegments(job, () => payloads, { ...freeControl, progress: (stage) => stages.push(stage) });
+  assert.equal(report.rows, ROWS);
+  assert.deepEqual(
+    built.map(({ handle }) => [handle.id, handle.rows, recallOf(handle) >= 0.95]),
+    [
+      [segmentIds[0], 666, true],
+      [segmentIds[1], 667, true],
+      [segmentIds[2], 667, true],
+    ],
+  );
+  assert.ok(stages.includes('segment 3 of 3: writing files'));
+  const maps = built.map(({ rowMaps }) => new Uint32Array(rowMaps[0] as SharedArrayBuffer));
+  for (let row = 0; row < ROWS; row++) {
+    const at = maps.findIndex((map) => map[row] !== NOT_TAKEN);
+    assert.equal(maps.filter((map) => map[row] !== NOT_TAKEN).length, 1);
+    assert.equal(idAt((built[at] as BuiltSegment).handle, maps[at]?.[row] as number), row);
+  }
+  for (const { handle } of built) {
+    const loaded = await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: true, fields: new Map() });
+    assert.deepEqual([loaded.handle.rows, loaded.damagedFiles], [handle.rows, []]);
+  }
+});
+
+test('a job of several segments that is given up in a later one leaves no folder of an earlier one', async () => {
+  const params: VectorParams = { size: 2, distance: 'Euclid' };
+  const source = makeSource({ id: 1, rows: 50, vectors: { '': { params, of: (row) => [row, 1] } }, idOf: (row) => row });
+  const segmentIds = [nextSegment++, nextSegment++];
+  const job = { ...makeJob({ folder, config: makeConfig(params), sources: [source], rows: [50] }), segmentIds };
+  const before = fs.readdirSync(path.join(folder, 'segments')).length;
+  let published = false;
+  const checkpoint = async () => {
+    const folders = fs.readdirSync(path.join(folder, 'segments'));
+    published ||= folders.includes(`${segmentIds[0]}`);
+    if (folders.includes(`${segmentIds[1]}.tmp`)) throw new BuildCancelled();
+  };
+  await assert.rejects(
+    buildSegments(job, () => payloads, { ...freeControl, checkpoint }),
+    BuildCancelled,
+  );
+  assert.ok(published);
+  assert.equal(fs.readdirSync(path.join(folder, 'segments')).length, before);
+});
+
+test('a segment that does not fit in a memory with a vector that was added is refused as too large, with its bytes', async () => {
+  const params: VectorParams = { size: 2, distance: 'Euclid' };
+  const added: VectorParams = { size: 65_536, distance: 'Dot' };
+  const rows = 14_000;
+  const source = makeSource({ id: 1, rows, vectors: { a: { params, of: (row) => [row, 1] } }, idOf: (row) => row });
+  const config = makeConfig(params);
+  config.params.vectors = { a: params, b: added };
+  const job = makeJob({ folder, config, sources: [source], rows: [rows], segmentId: nextSegment++ });
+  await assert.rejects(
+    buildSegments(job, () => payloads, freeControl),
+    (error) => reasonOf(error) === 'segmentTooLarge' && /a segment of 14000 rows needs 4\d{9} bytes/.test(String(error)),
+  );
+});

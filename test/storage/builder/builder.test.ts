@@ -5,7 +5,6 @@ import test from 'node:test';
 import { Worker } from 'node:worker_threads';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import { emptyBits, hasBit } from '../../../query/filter/bits.js';
-import { buildSegment } from '../../../storage/builder/build-segment.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { findRow } from '../../../storage/segment/ids.js';
@@ -14,7 +13,7 @@ import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/pay
 import { loadSealed } from '../../../storage/segment/sealed.js';
 import type { BuildJob, FromBuilder, ToBuilder } from '../../../storage/threads/messages.js';
 import { replicaFolder } from '../segment/fixture.js';
-import { clusteredRows, freeControl, makeConfig, makeJob, makeSource, payloadsFrom } from './fixture.js';
+import { buildSegment, clusteredRows, freeControl, makeConfig, makeJob, makeSource, onlyBuilt, payloadsFrom } from './fixture.js';
 
 const folder = replicaFolder();
 test.after(() => fs.rmSync(folder, { recursive: true }));
@@ -56,11 +55,12 @@ async function runBuilder(
 }
 
 test('a builder answers a job with its progress and its result, and ends', async () => {
-  const messages = await runBuilder(sealedJob({ segmentId: 20 }));
+  const messages = await runBuilder(sealedJob({ segmentIds: [20] }));
   const last = messages.pop();
   assert.ok(last?.kind === 'result', JSON.stringify(last));
   assert.ok(messages.length > 0 && messages.every(({ kind }) => kind === 'progress'));
-  const { handle, report, rowMaps, sources } = last.result;
+  const { report, sources } = last.result;
+  const { handle, rowMaps } = onlyBuilt(last.result);
   assert.deepEqual(sources, [10]);
   assert.equal(report.graphs[0]?.element, 'i8');
   assert.ok((report.graphs[0]?.recall as number) >= 0.95);
@@ -73,7 +73,7 @@ test('a builder answers a job with its progress and its result, and ends', async
 });
 
 test('a builder that is told to stop leaves nothing behind', async () => {
-  const messages = await runBuilder(sealedJob({ segmentId: 21 }), (message, post) => {
+  const messages = await runBuilder(sealedJob({ segmentIds: [21] }), (message, post) => {
     if (message.kind === 'progress') post({ kind: 'cancel' });
   });
   assert.equal(messages.at(-1)?.kind, 'cancelled');
@@ -91,7 +91,7 @@ test('a fieldIndex job adds indexes to its source and keeps the memory', async (
   });
   const last = (await runBuilder(job)).at(-1);
   assert.ok(last?.kind === 'result', JSON.stringify(last));
-  const { handle } = last.result;
+  const { handle } = onlyBuilt(last.result);
   assert.deepEqual(
     handle.fieldIndexes.map(({ field }) => field),
     ['n'],
@@ -113,7 +113,7 @@ test('a damaged payload of a source ends the build with an error that names the 
   const damaged = Buffer.from(bytes);
   damaged[bytes.length >> 2] = (damaged[bytes.length >> 2] as number) ^ 1;
   fs.writeFileSync(file, damaged);
-  const last = (await runBuilder(sealedJob({ segmentId: 22 }))).at(-1);
+  const last = (await runBuilder(sealedJob({ segmentIds: [22] }))).at(-1);
   fs.writeFileSync(file, bytes);
   assert.ok(last?.kind === 'error');
   assert.equal(last.error.code, 'storage');
@@ -124,7 +124,7 @@ test('a damaged payload of a source ends the build with an error that names the 
 test('a disk that refuses ends the build with a storage error that names the path', async () => {
   const file = path.join(folder, 'no-folder');
   fs.writeFileSync(file, '');
-  const job = sealedJob({ segmentId: 23 });
+  const job = sealedJob({ segmentIds: [23] });
   const last = (await runBuilder({ ...job, spec: { ...job.spec, folder: file } })).at(-1);
   assert.ok(last?.kind === 'error');
   assert.equal(last.error.code, 'storage');
@@ -134,13 +134,13 @@ test('a disk that refuses ends the build with a storage error that names the pat
 test('an on_disk index keeps its postings in its file, answers the same, and so it does when the segment is loaded again', async () => {
   const onDisk: FieldSchema = { type: 'integer', params: { type: 'integer', on_disk: true } };
   const fields = new Map([['n', onDisk]]);
-  const last = (await runBuilder(sealedJob({ segmentId: 24, fields }))).at(-1);
+  const last = (await runBuilder(sealedJob({ segmentIds: [24], fields }))).at(-1);
   assert.ok(last?.kind === 'result', JSON.stringify(last));
-  const { handle } = last.result;
+  const { handle } = onlyBuilt(last.result);
   const loaded = await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: true, fields });
-  const inMemory = (await runBuilder(sealedJob({ segmentId: 25, fields: new Map([['n', { type: 'integer' }]]) }))).at(-1);
+  const inMemory = (await runBuilder(sealedJob({ segmentIds: [25], fields: new Map([['n', { type: 'integer' }]]) }))).at(-1);
   assert.ok(inMemory?.kind === 'result');
-  const whole = inMemory.result.handle.fieldIndexes[0]?.buffer.byteLength as number;
+  const whole = onlyBuilt(inMemory.result).handle.fieldIndexes[0]?.buffer.byteLength as number;
   for (const segment of [handle, loaded.handle]) {
     const [index] = segment.fieldIndexes;
     assert.ok(index?.file !== undefined && index.buffer.byteLength < whole / 4);

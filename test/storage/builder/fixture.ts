@@ -1,12 +1,14 @@
 /** Sources and jobs for tests of builds. */
 
+import assert from 'node:assert/strict';
 import type { CollectionConfig, Distance, FieldSchema, HnswConfig, VectorParams } from '../../../protocols/model/collection.js';
 import { idKind, type PointId, writeIdWords } from '../../../protocols/model/point-id.js';
+import { buildSegments } from '../../../storage/builder/build-segment.js';
 import type { BuildControl } from '../../../storage/builder/control.js';
 import type { PayloadSource } from '../../../storage/builder/payload-source.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { type ElementType, LIVE, residentOffset, segmentLayout, segmentMemory } from '../../../storage/segment/layout.js';
-import type { BuildJob } from '../../../storage/threads/messages.js';
+import type { BuildJob, BuildResult, BuiltSegment } from '../../../storage/threads/messages.js';
 import { encodeHalf } from '../../../vectors/half.js';
 
 export interface SourceVector {
@@ -114,13 +116,25 @@ export function makeJob(shape: JobShape): BuildJob {
     rows: shape.rows,
     sources: shape.sources,
     fields: shape.fields ?? new Map(),
-    segmentId: shape.segmentId ?? 50,
+    segmentIds: [shape.segmentId ?? 50],
     plan: 'segment',
     missingFields: [],
     withGraph: shape.withGraph ?? true,
     threads: 1,
     niceness: 5,
   };
+}
+
+/** The one segment that was built. */
+export function onlyBuilt({ built }: BuildResult): BuiltSegment {
+  assert.equal(built.length, 1);
+  return built[0] as BuiltSegment;
+}
+
+/** As `buildSegments`, of a job that makes one. */
+export async function buildSegment(...args: Parameters<typeof buildSegments>): Promise<BuiltSegment & Omit<BuildResult, 'built'>> {
+  const result = await buildSegments(...args);
+  return { ...result, ...onlyBuilt(result) };
 }
 
 /** A control that never stops the build and whose clock stands still. */

@@ -4,12 +4,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import type { CollectionConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
-import { buildSegment } from '../../../storage/builder/build-segment.js';
 import { quantizationSetting } from '../../../storage/builder/quantization-settings.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
-import { clusteredRows, freeControl, makeConfig, makeJob, makeSource, payloadsFrom } from './fixture.js';
+import { buildSegment, clusteredRows, freeControl, makeConfig, makeJob, makeSource, payloadsFrom } from './fixture.js';
 
 const ROWS = 700;
 const DIM = 24;

@@ -11,10 +11,10 @@ import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { findRow } from '../../../storage/segment/ids.js';
 import { LIVE } from '../../../storage/segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
-import type { BuildJob, BuildResult, FromBuilder, ReplicaSpec } from '../../../storage/threads/messages.js';
+import type { BuildJob, BuildResult, BuiltSegment, FromBuilder, ReplicaSpec } from '../../../storage/threads/messages.js';
 import { applyTo } from '../replica/support.js';
 import { replicaFolder } from '../segment/fixture.js';
-import { clusteredRows, makeConfig } from './fixture.js';
+import { clusteredRows, makeConfig, onlyBuilt } from './fixture.js';
 
 const ROWS = 1000;
 const DIM = 8;
@@ -50,7 +50,7 @@ function apply(store: ReplicaStore, ...operations: UpdateOperation[]): void {
 
 const deletion = (ids: readonly PointId[]): UpdateOperation => ({ kind: 'deletePoints', selector: { kind: 'ids', ids } });
 
-async function build(job: BuildJob): Promise<BuildResult> {
+async function build(job: BuildJob): Promise<BuildResult & BuiltSegment> {
   const worker = new Worker(new URL('../../../storage/builder/builder.js', import.meta.url));
   const last = await new Promise<FromBuilder>((resolve, reject) => {
     worker.on('error', reject).on('message', (message: FromBuilder) => {
@@ -59,7 +59,7 @@ async function build(job: BuildJob): Promise<BuildResult> {
     worker.postMessage({ kind: 'build', job });
   });
   assert.ok(last.kind === 'result', JSON.stringify(last));
-  return last.result;
+  return { ...last.result, ...onlyBuilt(last.result) };
 }
 
 const jobOf = (store: ReplicaStore, segments: readonly number[]): BuildJob => ({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { NOT_TAKEN, selectRows } from '../../../storage/builder/select-rows.js';
+import { NOT_TAKEN, type Selection, selectRows, splitSelection } from '../../../storage/builder/select-rows.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { LIVE } from '../../../storage/segment/layout.js';
 import { makeSource } from './fixture.js';
@@ -16,7 +16,10 @@ const source = (id: number, ids: number[], facts: { deletedAt?: number[]; versio
   });
 
 function describe(sources: SegmentHandle[], rows: number[], seq: number) {
-  const selection = selectRows(sources, rows, seq);
+  return describeOne(selectRows(sources, rows, seq));
+}
+
+function describeOne(selection: Selection) {
   return {
     taken: Array.from(selection.sourceOf, (from, row) => `${from}:${selection.sourceRowOf[row]}`),
     order: [...selection.order],
@@ -52,4 +55,33 @@ test('of two rows with one id the newer version is taken, the earlier source of 
 
 test('nothing visible makes an empty selection', () => {
   assert.deepEqual(describe([source(1, [1], { deletedAt: [0] })], [1], 3), { taken: [], order: [], maps: [['-']] });
+});
+
+test('a selection is split into parts of as many rows, each with its own order and maps', () => {
+  const first = source(1, [30, 10, 20], { deletedAt: [LIVE, 5, LIVE] });
+  const second = source(2, [5, 40, 50]);
+  const whole = selectRows([first, second], [3, 3], 5);
+  assert.deepEqual(splitSelection(whole, 1, [3, 3]), [whole]);
+  assert.deepEqual(splitSelection(whole, 2, [3, 3]).map(describeOne), [
+    {
+      taken: ['0:0', '0:2'],
+      order: [1, 0],
+      maps: [
+        [0, '-', 1],
+        ['-', '-', '-'],
+      ],
+    },
+    {
+      taken: ['1:0', '1:1', '1:2'],
+      order: [0, 1, 2],
+      maps: [
+        ['-', '-', '-'],
+        [0, 1, 2],
+      ],
+    },
+  ]);
+  assert.deepEqual(
+    splitSelection(whole, 7, [3, 3]).map(({ rows }) => rows),
+    [0, 1, 1, 0, 1, 1, 1],
+  );
 });

@@ -21,7 +21,7 @@ import type { GroupsRequest, MatrixQuery, QueryRequest, ScrollQuery } from '../.
 import { FilterCache } from '../../../query/filter/cache.js';
 import type { DistanceMatrix } from '../../../storage/answers/read-answer.js';
 import type { GroupView, PointView } from '../../../storage/answers/result.js';
-import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
 import { walkRows } from '../../../storage/reader/query/row-answers.js';
 import type { ReadContext } from '../../../storage/reader/read-context.js';
@@ -145,7 +145,7 @@ export class CollectionFixture {
       rows: [points.length],
       sources: [handle],
       fields: this.fields,
-      segmentId: this.nextSegment++,
+      segmentIds: [this.nextSegment++],
       plan: 'segment',
       missingFields: [],
       withGraph,
@@ -153,8 +153,12 @@ export class CollectionFixture {
       niceness: 0,
     };
     const payloads = { text: (_: SegmentHandle, row: number) => view.payloadText(0, row), close: async () => {} };
-    const built = await buildSegment(job, () => payloads, { checkpoint: async () => {}, progress: () => {}, now: () => performance.now() });
-    this.add(built.handle, built.handle.rows, NO_VIEW);
+    const result = await buildSegments(job, () => payloads, {
+      checkpoint: async () => {},
+      progress: () => {},
+      now: () => performance.now(),
+    });
+    for (const { handle: built } of result.built) this.add(built, built.rows, NO_VIEW);
   }
 
   remove(): void {

@@ -39,9 +39,9 @@ async function engine(test: TestContext, folder: string, readersForHeavy: number
   return pool;
 }
 
-async function build(pool: EnginePool): Promise<void> {
+async function build(pool: EnginePool, results = 1): Promise<void> {
   const segments = (pool.stats(KEY)?.segments ?? []).filter(({ rows }) => rows > 0).map(({ id }) => id);
-  const plan = { plan: 'segment' as const, segments, missingFields: [], withGraph: true, threads: 1, niceness: 0 };
+  const plan = { plan: 'segment' as const, segments, missingFields: [], withGraph: true, results, threads: 1, niceness: 0 };
   await pool.build(KEY, plan, () => {}, new AbortController().signal);
 }
 
@@ -87,7 +87,7 @@ async function readsAreRight(pool: EnginePool, seed: number): Promise<void> {
   }
 }
 
-test('a segment of a machine with few readers is opened, read by several threads at once, and built again where there are many', async (t) => {
+test('a segment of a machine with few readers is opened, read by several threads at once, built again and split where there are many', async (t) => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-scratch-'));
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
   const options = { ordered: true, readers: READERS + OTHERS };
@@ -104,14 +104,14 @@ test('a segment of a machine with few readers is opened, read by several threads
 
   const many = await engine(t, folder, OTHERS);
   const readAll = () => Promise.all(Array.from({ length: 2 * READERS }, (_, seed) => readsAreRight(many, seed)));
+  const rowsOf = () => many.stats(KEY)?.segments.flatMap(({ kind, rows }) => (rows === 0 ? [] : [`${kind} ${rows}`]));
   await readAll();
   await build(many);
-  assert.deepEqual(
-    many
-      .stats(KEY)
-      ?.segments.filter(({ rows }) => rows > 0)
-      .map(({ kind, rows }) => ({ kind, rows })),
-    [{ kind: 'sealed', rows: ROWS }],
-  );
+  assert.deepEqual(rowsOf(), ['sealed 6000']);
+  await readAll();
+  const reading = readAll();
+  await build(many, 3);
+  await reading;
+  assert.deepEqual(rowsOf(), ['sealed 2000', 'sealed 2000', 'sealed 2000']);
   await readAll();
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import type { UpdateOperation } from '../../../protocols/model/update.js';
-import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import type { BuildJob, BuildResult } from '../../../storage/threads/messages.js';
 import { byIds, configOf, filterOn, Replica, type SeenPoint, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
@@ -30,7 +30,7 @@ function build(replica: Replica, segments: readonly number[]): Promise<BuildResu
     threads: 1,
     niceness: 0,
   };
-  return buildSegment(job, openPayloadSource, { checkpoint: async () => {}, progress: () => {}, now: () => 0 });
+  return buildSegments(job, openPayloadSource, { checkpoint: async () => {}, progress: () => {}, now: () => 0 });
 }
 
 async function buildAll(replica: Replica): Promise<void> {

@@ -8,7 +8,7 @@ import type { VectorValue } from '../../../protocols/model/vector.js';
 import { addVector, type NewVector, removeVector } from '../../../protocols/rest/vector-names.js';
 import { decodeUpdate, encodeUpdate } from '../../../protocols/update-codec.js';
 import { FilterCache } from '../../../query/filter/cache.js';
-import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import { ReplicaReader } from '../../../storage/reader/snapshot/snapshot-view.js';
 import { ReplicaStore } from '../../../storage/replica/store.js';
@@ -69,7 +69,7 @@ export class Observed {
   /** Builds one segment of those with these ids, letting `meanwhile` happen before it is published. */
   async build(ids: readonly number[], meanwhile: () => void): Promise<void> {
     const job: BuildJob = { ...this.store.beginBuild(ids), plan: 'segment', missingFields: [], withGraph: true, threads: 1, niceness: 0 };
-    const result = await buildSegment(job, openPayloadSource, freeControl);
+    const result = await buildSegments(job, openPayloadSource, freeControl);
     meanwhile();
     this.store.publishBuild(result);
   }

@@ -2,24 +2,25 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { buildSegment } from '../../../storage/builder/build-segment.js';
+import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import type { BuildJob, BuildResult } from '../../../storage/threads/messages.js';
+import { onlyBuilt } from '../builder/fixture.js';
 import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert } from './support.js';
 
 const ROWS = 200;
 const INTEGER = { type: 'integer' } as const;
 
-function build(replica: Replica, segments: readonly number[]): Promise<BuildResult> {
+function build(replica: Replica, segments: readonly number[], results = 1): Promise<BuildResult> {
   const job: BuildJob = {
-    ...replica.store.beginBuild(segments),
+    ...replica.store.beginBuild(segments, results),
     plan: 'segment',
     missingFields: [],
     withGraph: false,
     threads: 1,
     niceness: 0,
   };
-  return buildSegment(job, openPayloadSource, { checkpoint: async () => {}, progress: () => {}, now: () => 0 });
+  return buildSegments(job, openPayloadSource, { checkpoint: async () => {}, progress: () => {}, now: () => 0 });
 }
 
 function segmentIds(replica: Replica): number[] {
@@ -116,7 +117,7 @@ test('abandoned sources take rows again; a build knows no segment twice', async 
 test('folders of builds that were never published go when the replica is opened', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await filled(folder);
-  const { handle } = await build(replica, [1]);
+  const { handle } = onlyBuilt(await build(replica, [1]));
   assert.ok(existsSync(handle.folder as string));
   await replica.close();
   const again = await Replica.within(t, specOf(folder));
@@ -154,4 +155,50 @@ test('payloads of sealed segments follow on_disk_payload at once, also those of 
   assert.deepEqual([inMemory(), replica.points()], [[true], before]);
   replica.store.configure(config);
   assert.deepEqual([inMemory(), replica.points()], [[false], before]);
+});
+
+test('a segment is split into several, with what was deleted and changed meanwhile, also after opening anew', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await filled(folder);
+  replica.store.publishBuild(await build(replica, [1]));
+  const [sealed] = segmentIds(replica) as [number];
+  const result = await build(replica, [sealed], 3);
+  replica.apply(
+    { kind: 'deletePoints', selector: byIds(1, 100, ROWS - 1) },
+    { kind: 'setPayload', selector: byIds(3, 150), payload: { n: 77 }, key: null },
+  );
+  const before = replica.points();
+  replica.store.publishBuild(result);
+  assert.deepEqual(replica.points(), before);
+  const { fieldPoints, points, segments } = replica.store.stats();
+  assert.deepEqual([points, fieldPoints.get('n')], [ROWS - 4, ROWS - 4]);
+  const made = segments.filter(({ kind }) => kind === 'sealed');
+  assert.deepEqual(
+    [made.map(({ rows }) => rows), made.reduce((sum, { deleted }) => sum + deleted, 0), made.flatMap(({ missingFields }) => missingFields)],
+    [[66, 66, 67], 5, []],
+  );
+  await replica.close();
+  const again = await Replica.open(specOf(folder));
+  assert.deepEqual(again.points(), before);
+  again.apply({ kind: 'deletePoints', selector: filterOn('n', 1) }, upsert([{ id: 120, seed: 500 }]));
+  const after = again.points();
+  again.store.publishBuild(await build(again, segmentIds(again)));
+  assert.deepEqual(again.points(), after);
+  await again.close();
+});
+
+test('no folder stays of segments whose publication is refused', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  const result = await build(replica, [1], 2);
+  const folders = result.built.map(({ handle }) => handle.folder as string);
+  assert.deepEqual(
+    folders.map((folder) => existsSync(folder)),
+    [true, true],
+  );
+  assert.throws(() => replica.store.publishBuild({ ...result, sources: [99] }), { code: 'conflict' });
+  assert.deepEqual(
+    folders.map((folder) => existsSync(folder)),
+    [false, false],
+  );
 });

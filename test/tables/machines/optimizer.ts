@@ -30,6 +30,6 @@ function inputs(state: OptimizerState): OptimizerMessage[] {
 
 export const OPTIMIZER: Machine<OptimizerState, OptimizerMessage> = {
   step: stepOptimizer,
-  starts: [startOptimizer(CONFIG, 4).state],
+  starts: [startOptimizer(CONFIG, { cpus: 4 }).state],
   inputs,
 };

@@ -1,0 +1,44 @@
+/** The room that a build reserves before it knows its codes and graphs; the optimizer plans with the same figures. Pure. */
+
+import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { graphSettings } from '../segment/graph-settings.js';
+import type { VectorPlan } from '../segment/layout.js';
+import { vectorPlans } from '../segment/plans.js';
+import { quantizationSetting, reservedCodes } from './quantization-settings.js';
+
+/** What a new segment is made of. */
+export interface ReservedRows {
+  readonly rows: number;
+  readonly withGraph: boolean;
+  /** Token vectors, or components of sparse vectors, of all rows. */
+  itemsOf(plan: VectorPlan): number;
+  /** Left out: as the configuration says. */
+  elementOf?(plan: VectorPlan): VectorPlan['element'];
+}
+
+/** Plans of all vectors of a collection, with room for codes and for graphs over all rows. */
+export function reservedPlans(config: CollectionConfig, reserved: ReservedRows): VectorPlan[] {
+  return vectorPlans(config.params).map((bare): VectorPlan => {
+    const plan = { ...bare, element: reserved.elementOf?.(bare) ?? bare.element };
+    return plan.kind === 'dense' ? reservedPlan(config, plan, reserved) : { ...plan, itemCapacity: reserved.itemsOf(plan) };
+  });
+}
+
+function reservedPlan(config: CollectionConfig, plan: VectorPlan, { rows, withGraph }: ReservedRows): VectorPlan {
+  const settings = graphSettings(config, plan.name);
+  const { m } = settings;
+  const quantization = quantizationSetting(config, plan.name);
+  const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
+  return {
+    ...plan,
+    codes: reservedCodes(plan, quantization),
+    ...(quantization === null ? {} : { quantization }),
+    graph: withGraph && m > 0 && rows > 0 ? graph : null,
+  };
+}
+
+/** Words to reserve for the upper levels of a graph. A row has 1 / (m - 1) of them on average; chance stays far below this bound. */
+export function upperWordsMax(rows: number, m: number): number {
+  const levels = (1.5 * rows) / (m - 1) + 6 * Math.sqrt(rows) + 64;
+  return Math.ceil(levels) * (1 + m);
+}
