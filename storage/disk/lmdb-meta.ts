@@ -3,9 +3,13 @@
  * checksum. Where that number is damaged, LMDB would go back to the commit before without a word, and what was acknowledged
  * last would be gone. But the numbers of two meta pages in order are neighbours, and the page that each one's commit wrote as
  * its root has the same number.
+ *
+ * Where LMDB cannot write a meta page, it writes once more: the number of two commits before, with the roots of the commit that failed. The other
+ * page counts then, as it should, and the next commit takes the place. But a number damaged by two looks the same. So whoever sees a commit
+ * fail notes it in that page, behind what LMDB writes there.
  */
 
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { damagedFreeList } from './lmdb-free-pages.js';
 
 const MAGIC = 0xbeef_c0de;
@@ -26,6 +30,10 @@ const ROOT_AT = 136;
 const LAST_PAGE_AT = 144;
 const TRANSACTION_AT = 152;
 const META_BYTES = 160;
+/** Where a failed commit is noted: a mark, and the commit's number. LMDB leaves these bytes as they are. */
+const NOTE_AT = 256;
+const NOTE_MARK = Buffer.from('failed: ', 'latin1');
+const NOTE_BYTES = NOTE_MARK.length + 8;
 /** Powers of two from 512 to 64 KB. */
 const PAGE_SIZES: ReadonlySet<number> = new Set(Array.from({ length: 8 }, (_, power) => 512 << power));
 const PAGE_TRANSACTION_AT = 8;
@@ -54,6 +62,21 @@ export function unreadableMeta(file: string, bytesMax: number): string | null {
 /** What is wrong with the meta pages of an LMDB file to which something was committed; null for nothing. */
 export function damagedMeta(file: string): string | null {
   return readMeta(file, damageOf);
+}
+
+/** Notes that a commit failed (Room-R7), so that its meta page is not taken for damaged. As far as the disk allows it: nothing else can be done. */
+export function noteFailedCommit(file: string, transaction: bigint): void {
+  try {
+    const fd = openSync(file, 'r+');
+    try {
+      const pages = readMetaPages(fd);
+      if (typeof pages === 'string') return;
+      writeSync(fd, noteOf(transaction), 0, NOTE_BYTES, Number(transaction % 2n) * pages.pageBytes + NOTE_AT);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  } catch {}
 }
 
 /** What is wrong with the list of free pages of an LMDB file whose meta pages are sound, to which nobody writes; null for nothing. */
@@ -91,9 +114,27 @@ function readMeta<T>(file: string, take: (pages: MetaPages | string, fd: number)
 function damageOf(pages: MetaPages | string, fd: number): string | null {
   if (typeof pages === 'string') return pages;
   const { first, pageBytes, second } = pages;
-  const apart = transactionOf(first) - transactionOf(second);
-  const wroteRoots = [first, second].every((meta) => isOwnRoot(fd, meta, pageBytes));
-  return wroteRoots && (apart === 1n || apart === -1n) ? null : 'the meta pages do not follow each other';
+  const newer = newestOf(pages);
+  const older = newer === first ? second : first;
+  const newest = transactionOf(newer);
+  const isSound =
+    newest - transactionOf(older) === 1n &&
+    isRootOf(fd, newer, newest, pageBytes) &&
+    (isRootOf(fd, older, newest - 1n, pageBytes) || isNoted(fd, newest + 1n, pageBytes));
+  return isSound ? null : 'the meta pages do not follow each other';
+}
+
+/** Whether it was noted that this commit failed. */
+function isNoted(fd: number, transaction: bigint, pageBytes: number): boolean {
+  const note = Buffer.alloc(NOTE_BYTES);
+  readSync(fd, note, 0, NOTE_BYTES, Number(transaction % 2n) * pageBytes + NOTE_AT);
+  return note.equals(noteOf(transaction));
+}
+
+function noteOf(transaction: bigint): Buffer {
+  const number = Buffer.alloc(8);
+  number.writeBigUInt64LE(transaction);
+  return Buffer.concat([NOTE_MARK, number]);
 }
 
 /** Both meta pages, or what is wrong with them. */
@@ -122,11 +163,12 @@ function isMeta(page: Buffer): boolean {
   );
 }
 
-function isOwnRoot(fd: number, meta: Buffer, pageBytes: number): boolean {
+/** Whether the root of a meta page was written by this commit. */
+function isRootOf(fd: number, meta: Buffer, transaction: bigint, pageBytes: number): boolean {
   const root = meta.readBigUInt64LE(ROOT_AT);
   if (root === NO_ROOT) return true;
   const head = Buffer.alloc(PAGE_TRANSACTION_AT + 8);
   if (root * BigInt(pageBytes) > Number.MAX_SAFE_INTEGER || readSync(fd, head, 0, head.length, Number(root) * pageBytes) < head.length)
     return false;
-  return head.readBigUInt64LE(PAGE_TRANSACTION_AT) === transactionOf(meta);
+  return head.readBigUInt64LE(PAGE_TRANSACTION_AT) === transaction;
 }

@@ -18,6 +18,7 @@ import path from 'node:path';
 import type { Database, RootDatabase, Transaction } from 'lmdb';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { beat } from '../threads/pulse.js';
+import { noteFailedCommit } from './lmdb-meta.js';
 import { MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
 import { type OwnedFolder, ownedFolderOf } from './owned-folder.js';
 
@@ -144,19 +145,22 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
    */
   write<T>(action: () => T): T {
     let ended = false;
+    let number = 0;
     this.owned?.checkSoon();
     let result: T;
     try {
       result = this.root.transactionSync(() => {
-        if (this.root.getWriteTxnId() === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
+        number = this.root.getWriteTxnId();
+        if (number === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
         this.room.begin(mapOf(this.root));
         const value = action();
         ended = true;
         return value;
       });
     } catch (error) {
-      if (ended) throw storageError(`${dataFile(this.folder)}: cannot commit`, error);
-      throw error;
+      if (!ended) throw error;
+      noteFailedCommit(dataFile(this.folder), BigInt(number));
+      throw storageError(`${dataFile(this.folder)}: cannot commit`, error);
     }
     this.owned?.check();
     return result;
