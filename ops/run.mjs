@@ -1,5 +1,5 @@
 /**
- * The commands behind `npm start`, `npm test`, `npm run build`, `dev`, `check`, `bench`, `fuzz`, `hostile`, `simulate`, `demo`,
+ * The commands behind `npm start`, `npm test`, `npm run build`, `dev`, `check`, `bench`, `fuzz`, `hostile`, `faults`, `simulate`, `demo`,
  * `tables`, `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
  * first command in a fresh clone.
  * Runs before anything is installed: Node's own modules only.
@@ -93,6 +93,11 @@ const commands = {
     await install();
     await buildIfNeeded();
     await spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'process', 'chaos', 'main.js'), ...rest]);
+  },
+  async faults(rest) {
+    await install();
+    await buildIfNeeded();
+    await spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'process', 'faults', 'main.js'), ...rest]);
   },
   async tables() {
     await install();

@@ -60,6 +60,7 @@ const ENTRIES = [
   'ops/cluster/main.ts',
   'ops/python-clients.ts',
   'test/process/chaos/main.ts',
+  'test/process/faults/main.ts',
   'test/process/hostile/main.ts',
   'test/simulation/main.ts',
   'test/process/release-data/record.ts',

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countCalls, injected, injecting, KINDS, type Kind } from './kinds.js';
+
+const kindOf = (wanted: string): Kind => KINDS.find(({ name }) => name === wanted) as Kind;
+
+test('calls are counted as strace counts them: each call of each thread by itself, writes only to files of the folder', () => {
+  const trace = [
+    '7 openat(AT_FDCWD</w>, "/data/a", O_RDONLY) = 3</data/a>',
+    '7 openat(AT_FDCWD</w>, "/etc/b", O_RDONLY <unfinished ...>',
+    '8  openat(AT_FDCWD</w>, "/data/c", O_RDONLY) = 4</data/c>',
+    '7 <... openat resumed>) = 3</etc/b>',
+    '7 write(3</data/a>, ""..., 5) = 5',
+    '7 pwrite64(3</data/d (deleted)>, ""..., 5, 0) = 5',
+    '7 write(5<socket:[12]>, ""..., 5) = 5',
+    '8 fsync(4</data/c>) = 0',
+  ].join('\n');
+  const { all, most, paths } = countCalls(trace, '/data');
+  assert.deepEqual([most.get('open'), all.get('open')], [2, 3]);
+  assert.deepEqual([most.get('write'), all.get('write')], [1, 2]);
+  assert.deepEqual([most.get('sync'), all.get('sync')], [1, 1]);
+  assert.deepEqual([...paths].sort(), ['/data/a', '/data/c', '/data/d']);
+});
+
+test('one failure is the n-th call alone, failures for a while are twenty from the n-th on', () => {
+  const when = (mode: 'once' | 'while') => injecting(kindOf('sync'), mode, 4, ['/data/a'], '/out').at(-1);
+  assert.equal(when('once'), '--inject=fsync,fdatasync:error=EIO:when=4');
+  assert.equal(when('while'), '--inject=fsync,fdatasync:error=EIO:when=4..23');
+});
+
+test('only kinds whose calls also touch sockets or plain memory are bound to files', () => {
+  const bound = KINDS.filter((kind) => injecting(kind, 'once', 1, ['/data/a'], '/out').includes('-P')).map(({ name }) => name);
+  assert.deepEqual(bound, ['write', 'map']);
+});
+
+test('calls that strace made fail are told apart', () => {
+  const failed = '8 fsync(4</data/c>) = -1 EIO (Input/output error) (INJECTED)';
+  assert.deepEqual(injected(`7 fsync(3</data/a>) = 0\n${failed}\n`), [failed]);
+});

@@ -1,0 +1,149 @@
+/**
+ * `npm run faults [-- --part 1/4 | --sample 5 | --only one.work.write.once.17 | --count] [--places one,first,second] [--phases work,start]
+ * [--kinds open,write] [--modes once,while] [--minutes M] [--seed S] [--folder F]`: see `run.ts`. Exit code 1 when something must not be, 2 when
+ * nothing can be tried.
+ */
+
+import { appendFileSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { cpus, release, tmpdir, totalmem } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { seededRandom } from '../../../ops/random.js';
+import { KINDS, MODES } from './kinds.js';
+import { allRuns, ENDINGS, nameOf, PHASES, PLACES, type Run, type RunReport, Runs } from './run.js';
+import { noStrace } from './strace.js';
+
+const { values } = parseArgs({
+  options: {
+    part: { type: 'string', default: '1/1' },
+    sample: { type: 'string' },
+    only: { type: 'string' },
+    count: { type: 'boolean', default: false },
+    places: { type: 'string', default: PLACES.join() },
+    phases: { type: 'string', default: PHASES.join() },
+    kinds: { type: 'string', default: KINDS.map(({ name }) => name).join() },
+    modes: { type: 'string', default: MODES.join() },
+    minutes: { type: 'string' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    folder: { type: 'string' },
+  },
+});
+
+const refuse = (message: string): never => {
+  process.stderr.write(`${message}\n`);
+  process.exit(2);
+};
+
+function some<Name extends string>(option: string, given: string, names: readonly Name[]): Name[] {
+  const words = given.split(',');
+  if (!words.every((word) => (names as readonly string[]).includes(word)))
+    refuse(`--${option}: expected some of ${names.join()}, got ${given}`);
+  return names.filter((name) => words.includes(name));
+}
+
+if (noStrace !== false) refuse(noStrace);
+const [part = 0, parts = 0] = values.part.split('/').map(Number);
+if (!(part >= 1 && part <= parts)) refuse(`--part: expected i/n, as 1/4, got ${values.part}`);
+for (const option of ['sample', 'minutes', 'seed'] as const)
+  if (values[option] !== undefined && !(Number(values[option]) >= 0)) refuse(`--${option}: expected a number, got ${values[option]}`);
+const [onlyPlace, onlyPhase, onlyKind, onlyMode, onlyN] = values.only?.split('.') ?? [];
+const places = some('places', onlyPlace ?? values.places, PLACES);
+const phases = some('phases', onlyPhase ?? values.phases, PHASES);
+const kindNames = some(
+  'kinds',
+  onlyKind ?? values.kinds,
+  KINDS.map(({ name }) => name),
+);
+const modes = some('modes', onlyMode ?? values.modes, MODES);
+const kinds = KINDS.filter(({ name }) => kindNames.includes(name));
+
+const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-faults-')) : resolve(values.folder);
+mkdirSync(folder, { recursive: true });
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+const story = (line: string): void => appendFileSync(join(folder, 'story.log'), `${line}\n`);
+say(`${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node.js ${process.version}`);
+say(`npm run faults -- ${process.argv.slice(2).join(' ')}`);
+say(`seed ${values.seed}; data, story.log and the traces of strace in ${folder}`);
+
+const runs = new Runs(join(folder, 'runs'), story);
+const all = await allRuns(runs, places, phases, kinds, modes);
+for (const place of places)
+  for (const phase of phases) {
+    const { all: calls, most } = await runs.count(place, phase);
+    const shown = kinds.map(({ name }) => `${name} ${most.get(name) ?? 0} (${calls.get(name) ?? 0})`);
+    say(`${place}, ${phase}: N of each kind, and calls of all threads: ${shown.join(', ')}`);
+  }
+const chosen = choose();
+say(`${all.length} runs exist, ${chosen.length} are chosen`);
+if (values.count) process.exit(0);
+
+const deadline = performance.now() + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
+const reports: { readonly run: Run; readonly report: RunReport }[] = [];
+for (const run of chosen) {
+  if (performance.now() > deadline) break;
+  story(`=== ${nameOf(run)}`);
+  const report = await runs.run(run);
+  reports.push({ run, report });
+  const { ending, exit, failed, findings, stuck, tally } = report;
+  story(`${JSON.stringify({ ending, exit, stuck, findings, tally }, null, 2)}\n${failed.join('\n')}`);
+  if (values.only !== undefined || findings.length > 0 || stuck !== null) {
+    say(`${findings.length > 0 ? '!!! ' : ''}npm run faults -- --only ${nameOf(run)}: ${ending}, ${JSON.stringify(exit)}`);
+    for (const line of [...findings, ...(stuck === null ? [] : [`stuck: ${stuck}`])]) say(`    ${line}`);
+    for (const line of failed.slice(0, 5)) say(`    ${line}`);
+    if (values.only !== undefined) for (const line of tally.told) say(`    ${line}`);
+  }
+}
+table();
+const wrong = reports.filter(({ report }) => report.findings.length > 0);
+say(`${reports.length} of ${chosen.length} runs, ${wrong.length} with findings`);
+process.exit(wrong.length === 0 ? 0 : 1);
+
+/** Those of the options: one, a sample of each sort, a part. */
+function choose(): Run[] {
+  if (values.only !== undefined) {
+    const own = all.filter((run) => run.n === Number(onlyN));
+    // An n beyond those that were counted can be tried.
+    const [first] = all;
+    return own.length > 0 || first === undefined ? own : [{ ...first, n: Number(onlyN) }];
+  }
+  const own = all.filter((_, at) => at % parts === part - 1);
+  if (values.sample === undefined) return own;
+  const random = seededRandom(Number(values.seed));
+  const sorts = grouped(own);
+  return [...sorts.values()].flatMap((sort) => {
+    while (sort.length > Number(values.sample)) sort.splice(random.integer(sort.length), 1);
+    return sort;
+  });
+}
+
+function grouped(own: readonly Run[]): Map<string, Run[]> {
+  const sorts = new Map<string, Run[]>();
+  for (const run of own) sorts.set(sortOf(run), [...(sorts.get(sortOf(run)) ?? []), run]);
+  return sorts;
+}
+
+function sortOf({ place, phase, kind, mode }: Run): string {
+  return [place, phase, kind.name, mode].join('.');
+}
+
+/** What became of the runs, by place, phase, kind and mode. */
+function table(): void {
+  say(`| node | phase | kind | | runs of all | failed calls | ${ENDINGS.join(' | ')} | stuck until restart | findings |`);
+  say(`|${'---|'.repeat(ENDINGS.length + 8)}`);
+  const existing = grouped(all);
+  for (const [sort, own] of existing) {
+    const done = reports.filter(({ run }) => sortOf(run) === sort).map(({ report }) => report);
+    if (done.length === 0) continue;
+    const [place, phase, kind, mode] = sort.split('.');
+    const failed = done.reduce((sum, report) => sum + report.failed.length, 0);
+    const counts = ENDINGS.map((ending) => done.filter((report) => report.ending === ending).length);
+    const stuck = done.filter((report) => report.stuck !== null).length;
+    const found = done.filter(({ findings }) => findings.length > 0).length;
+    const what = KINDS.find(({ name }) => name === kind)?.what;
+    say(
+      `| ${place} | ${phase} | ${what} | ${mode} | ${done.length} of ${own.length} | ${failed} | ${counts.join(' | ')} | ${stuck} | ${found} |`,
+    );
+  }
+}
