@@ -11,13 +11,11 @@ const TRIED: readonly (readonly [kind: string, mode: Mode, n: number])[] = [
   ['open', 'once', 12],
   // Of a meta page of LMDB.
   ['write', 'once', 10],
-  ['write', 'while', 6],
   ['sync', 'while', 3],
-  ['rename', 'once', 2],
   ['thread', 'once', 1],
 ];
 
-test('a node whose opens, writes, syncs, renames and thread starts fail keeps what it acknowledged and applies nothing by halves', {
+test('a node whose opens, writes, syncs and thread starts fail keeps what it acknowledged and applies nothing by halves', {
   skip: noStrace,
 }, async (t) => {
   const story: string[] = [];

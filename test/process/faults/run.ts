@@ -77,8 +77,11 @@ const EXIT_CODES = [0, 1, 3, 4];
 const START_CODES = [...EXIT_CODES, 7, 12, 13, 127];
 /** How native code ends a process. */
 const CRASHES = ['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'];
-/** What lmdb's native `open` does to the files of an environment; it frees what it never made when one of these fails (Room-R1). */
-const LMDB_OPENS = /(openat|mmap)\(.*\/lmdb\/(data|lock)\.mdb/;
+/**
+ * Calls after whose failure lmdb's native code may end the process. Of `open`, because it frees what it never made then (Room-R1). Of a page's
+ * write, because it tells of the error in 100 bytes, and the text may be longer (`last_error` in `mdb_page_flush` of lmdb 3.5.6).
+ */
+const LMDB_FAILS = /(openat|mmap|pwrite64|writev)\(.*\/lmdb\/(data|lock)\.mdb/;
 const START_MS = 25_000;
 const END_MS = 40_000;
 const LATE_MS = 2000;
@@ -375,7 +378,7 @@ function faultyOf(world: World, place: Place): WorldNode {
 function endingOf(exit: Exit | null, failed: readonly string[], tally: Tally, runtimeMayEnd: boolean): Ending {
   if (exit !== null && exit.signal !== null && CRASHES.includes(exit.signal)) {
     if (runtimeMayEnd) return 'ended by its runtime';
-    if (failed.some((line) => LMDB_OPENS.test(line))) return 'ended within lmdb';
+    if (failed.some((line) => LMDB_FAILS.test(line))) return 'ended within lmdb';
   }
   if (exit !== null && exit.code !== 0) return 'ended in order';
   if (failed.length === 0) return 'no call failed';
