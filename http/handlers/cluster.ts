@@ -25,12 +25,14 @@ export function status({ node: { cluster } }: DoorServices): HttpAnswer {
   return result(cluster === null ? { status: 'disabled' } : clusterReport(cluster));
 }
 
-export async function peersTelemetry({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+export async function peersTelemetry({ node, reports }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
   const level = unsigned(query, 'details_level') ?? NODES_LEVEL;
   const timeoutMs = timeoutMsOf(query) ?? DESCRIBE_MS;
   const { cluster } = node;
   if (cluster === null) return result({ collections: {}, cluster: { enabled: false, peers: {} } });
-  return result(nodesReport(agreedState(cluster), await cluster.describePeers(timeoutMs), level));
+  const details = await cluster.describePeers(timeoutMs);
+  const report = await reports.works.run(nodesReport(agreedState(cluster), details, level));
+  return { kind: 'long', key: null, value: () => report };
 }
 
 export async function removePeer({ node }: DoorServices, { path, query }: OnPeer): Promise<HttpAnswer> {

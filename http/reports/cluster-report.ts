@@ -2,6 +2,7 @@
 
 import type { ClusterApi, ClusterStatus } from '../../actors/consensus/cluster-api.js';
 import type { LocalShard } from '../../actors/requests/node-api.js';
+import type { LongWork } from '../../actors/runtime/long-works.js';
 import { collectionMissing } from '../../cluster/apply/aliases.js';
 import { copyTransfers } from '../../cluster/apply/migration.js';
 import { isClosed } from '../../cluster/apply/resharding.js';
@@ -10,6 +11,7 @@ import type { LeaderRole, RaftState } from '../../cluster/raft/state.js';
 import type { ClusterState, CollectionRecord, Resharding, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import { LongObject } from '../context/long-value.js';
 
 type Json = Record<string, unknown>;
 
@@ -115,12 +117,10 @@ export function shardKeysReport({ config, shards }: CollectionRecord): Json {
  * `GET /cluster/telemetry`. details: of each peer, null where it did not answer. level: 0 says who answers and which collections
  * there are, 1 how the peers and the replicas are, 2 what the replicas hold. Source: contract, `DistributedTelemetryData`.
  */
-export function nodesReport(state: ClusterState, details: ReadonlyMap<PeerId, PeerDetails | null>, level: number): Json {
-  const collections = [...state.collections].sort(([one], [other]) => (one < other ? -1 : 1));
-  return {
-    collections: Object.fromEntries(
-      collections.map(([name, record]) => [name, level < 1 ? { id: name } : shardsReport(name, record, level < 2 ? new Map() : details)]),
-    ),
+export function* nodesReport(state: ClusterState, details: ReadonlyMap<PeerId, PeerDetails | null>, level: number): LongWork<LongObject> {
+  const figures = level < 2 ? NO_FIGURES : yield* figuresByReplica(details);
+  return LongObject.of({
+    collections: new LongObject(collectionReports(state, figures, level)),
     cluster: {
       enabled: true,
       number_of_peers: state.membership.length,
@@ -131,7 +131,36 @@ export function nodesReport(state: ClusterState, details: ReadonlyMap<PeerId, Pe
         }),
       ),
     },
-  };
+  });
+}
+
+function* collectionReports({ collections }: ClusterState, figures: ReplicaFigures, level: number): Generator<[string, Json]> {
+  for (const name of [...collections.keys()].sort()) {
+    const record = collections.get(name) as CollectionRecord;
+    yield [name, level < 1 ? { id: name } : shardsReport(name, record, figures)];
+  }
+}
+
+type ReplicaOfPeer = PeerDetails['replicas'][number];
+/** What each peer tells of its replicas, by collection and shard. */
+type ReplicaFigures = ReadonlyMap<PeerId, ReadonlyMap<string, ReadonlyMap<ShardId, ReplicaOfPeer>>>;
+
+const NO_FIGURES: ReplicaFigures = new Map();
+
+function* figuresByReplica(details: ReadonlyMap<PeerId, PeerDetails | null>): LongWork<ReplicaFigures> {
+  const figures = new Map<PeerId, Map<string, Map<ShardId, ReplicaOfPeer>>>();
+  for (const [peerId, known] of details) {
+    const ofPeer = new Map<string, Map<ShardId, ReplicaOfPeer>>();
+    figures.set(peerId, ofPeer);
+    for (const replica of known?.replicas ?? []) {
+      const { collection, shardId } = replica;
+      const ofCollection = ofPeer.get(collection);
+      if (ofCollection === undefined) ofPeer.set(collection, new Map([[shardId, replica]]));
+      else ofCollection.set(shardId, replica);
+      yield;
+    }
+  }
+  return figures;
 }
 
 /** `cluster` of `GET /telemetry`: as the API has it, with `raft` beside. shown: what to show of an address. */
@@ -236,14 +265,14 @@ function peerReport({ commit, isVoter, lastUpdateMs, pendingOperations, role, te
   };
 }
 
-function shardsReport(name: string, record: CollectionRecord, details: ReadonlyMap<PeerId, PeerDetails | null>): Json {
+function shardsReport(name: string, record: CollectionRecord, told: ReplicaFigures): Json {
   return {
     id: name,
     shards: sortedShards(record.shards).map(([shardId, shard]) => ({
       id: shardId,
       ...(shard.key === null ? {} : { key: shard.key }),
       replicas: [...shard.replicas].map(([peerId, state]) => {
-        const own = details.get(peerId)?.replicas.find((replica) => replica.collection === name && replica.shardId === shardId);
+        const own = told.get(peerId)?.get(name)?.get(shardId);
         const figures = own === undefined ? {} : { status: own.status, num_points: own.pointsCount, num_vectors: own.vectorsCount };
         return { peer_id: peerId, state: shownState(record, shard, state), ...figures };
       }),
