@@ -12,3 +12,12 @@ export function endDespiteThreads(code: number): void {
   execve?.(process.execPath, [process.execPath, '-e', `process.exit(${code})`], {});
   process.kill(process.pid, 'SIGKILL');
 }
+
+/**
+ * Ends the process with this exit code while writers may be in the middle of a transaction, after the listeners of `exit`. `process.exit` would
+ * wait for ever: the end of a writer's thread waits for a lock that its own transaction holds.
+ */
+export function endAtOnce(code: number): void {
+  process.emit('exit', code);
+  endDespiteThreads(code);
+}

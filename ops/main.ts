@@ -16,7 +16,7 @@ import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
-import { endDespiteThreads } from './end-process.js';
+import { endAtOnce, endDespiteThreads } from './end-process.js';
 import { nodeIdentity } from './identity.js';
 import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
@@ -83,7 +83,7 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
   watchFailures(log);
   onLost = (error) => {
     log.error('another process has taken over the storage folder, this one ends', { error: stackOf(error) });
-    process.exit(EXIT_FOLDER_LOST);
+    endAtOnce(EXIT_FOLDER_LOST);
   };
   try {
     await run(resolved.settings, start, nodeIdentity(version, startedMs), logOf);
@@ -156,7 +156,7 @@ async function openServers(
 
 function endOn(reason: FatalReason): void {
   if (reason === 'stuck') endDespiteThreads(EXIT_STUCK);
-  else process.exit(EXIT_FAILED);
+  else endAtOnce(EXIT_FAILED);
 }
 
 /** For the next start. Node.js does it at an orderly end, and a killed process has none. Node.js 20 has no such cache. */
@@ -170,7 +170,7 @@ function endOnSignal(closeAll: () => Promise<void>, log: ModuleLog): void {
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     if (ending) {
       log.warn('ended at once', { signal });
-      process.exit(EXIT_FAILED);
+      endAtOnce(EXIT_FAILED);
     }
     ending = true;
     log.info('ending', { signal });
@@ -180,7 +180,7 @@ function endOnSignal(closeAll: () => Promise<void>, log: ModuleLog): void {
       process.exit(0);
     } catch (error) {
       log.error('the node did not end in order', { error });
-      process.exit(EXIT_FAILED);
+      endAtOnce(EXIT_FAILED);
     }
   };
   process.on('SIGTERM', (signal) => void end(signal));
@@ -194,7 +194,7 @@ function watchFailures(log: ModuleLog): void {
   );
   process.on('uncaughtException', (error) => {
     log.error('an invariant broke, the process ends', { error: stackOf(error) });
-    process.exit(EXIT_FAILED);
+    endAtOnce(EXIT_FAILED);
   });
 }
 

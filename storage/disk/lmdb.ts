@@ -17,6 +17,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Database, RootDatabase, Transaction } from 'lmdb';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { invariant } from '../../protocols/invariant.js';
 import { beat } from '../threads/pulse.js';
 import { noteFailedCommit } from './lmdb-meta.js';
 import { MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
@@ -87,6 +88,35 @@ const META_PAGES = 2;
 type Table = Database<Uint8Array, Uint8Array>;
 type Tables<Name extends string> = Record<Name, Table>;
 
+/** A transaction that stays open over turns of the event loop. One of both ends it; what is called after that does nothing. */
+export interface OpenWrite {
+  /** It is on disk on return. Errors: as those of `Environment.write`. */
+  commit(): void;
+  abort(): void;
+}
+
+/** How lmdb ends a transaction that stays open; each throws what goes wrong, `abort` also its argument. */
+interface Ends {
+  commit(): void;
+  abort(error: unknown): void;
+}
+
+/**
+ * Open transactions of this thread. lmdb holds a lock for each, and at the thread's end it waits for the same lock: for ever (Slice-S6). What ends
+ * a thread from outside (`terminate`, `process.exit` of the main thread) leaves no time for this, as it does in the middle of `write`.
+ */
+const openWrites = new Set<OpenWrite>();
+
+function watchExit(): void {
+  if (openWrites.size > 0) return;
+  process.removeListener('exit', abortOpenWrites);
+  process.once('exit', abortOpenWrites);
+}
+
+function abortOpenWrites(): void {
+  for (const open of openWrites) open.abort();
+}
+
 /** One environment in the thread that writes it. Name: its databases. */
 export class Environment<Name extends string = DatabaseName> implements Reading<Name> {
   readonly folder: string;
@@ -96,6 +126,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   private readonly room: MapRoom;
   private readonly owned: OwnedFolder | null;
   private tables!: Tables<Name>;
+  /** The transaction of `begin`. */
+  private open: OpenWrite | null = null;
 
   private constructor(
     folder: string,
@@ -146,27 +178,97 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   write<T>(action: () => T): T {
     let ended = false;
     let number = 0;
+    this.mustBeFree();
     this.owned?.checkSoon();
     let result: T;
     try {
       result = this.root.transactionSync(() => {
-        number = this.root.getWriteTxnId();
-        if (number === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
-        this.room.begin(mapOf(this.root));
+        number = this.hasBegun();
         const value = action();
         ended = true;
         return value;
       });
     } catch (error) {
       if (!ended) throw error;
-      noteFailedCommit(dataFile(this.folder), BigInt(number));
-      throw storageError(`${dataFile(this.folder)}: cannot commit`, error);
+      throw this.notCommitted(number, error);
     }
     this.owned?.check();
     return result;
   }
 
-  /** Within `write` only. */
+  /**
+   * Begins a transaction that stays open until it is committed or aborted: `put` and the like change it, and all reads of this object see what
+   * they changed. Other environments of the thread can be written meanwhile. Errors: as those of `write`.
+   */
+  begin(): OpenWrite {
+    this.mustBeFree();
+    this.owned?.checkSoon();
+    const held: { ends: Ends | null } = { ends: null };
+    const aborted = new Error('aborted');
+    // lmdb takes an object with a `then` for an action that goes on, and each of the two functions ends the transaction at once.
+    const goesOn = {
+      // biome-ignore lint/suspicious/noThenProperty: see above
+      then: (commit: () => void, abort: (error: unknown) => void) => {
+        held.ends = { commit, abort };
+      },
+    };
+    let number = 0;
+    this.root.transactionSync(() => {
+      number = this.hasBegun();
+      return goesOn;
+    });
+    const end = (how: (ends: Ends) => void): void => {
+      if (this.open !== open || held.ends === null) return;
+      this.open = null;
+      openWrites.delete(open);
+      how(held.ends);
+    };
+    const open: OpenWrite = {
+      commit: () => {
+        end(({ commit }) => {
+          try {
+            commit();
+          } catch (error) {
+            throw this.notCommitted(number, error);
+          }
+          this.owned?.check();
+        });
+      },
+      abort: () => {
+        end(({ abort }) => {
+          try {
+            abort(aborted);
+          } catch (error) {
+            if (error !== aborted) throw error;
+          }
+        });
+      },
+    };
+    watchExit();
+    openWrites.add(open);
+    this.open = open;
+    return open;
+  }
+
+  /** A second transaction would become a part of the open one. */
+  private mustBeFree(): void {
+    invariant(this.open === null, 'Slice-S4', () => `${this.folder} is written while a transaction is open`);
+  }
+
+  /** Returns the transaction's number. */
+  private hasBegun(): number {
+    const number = this.root.getWriteTxnId();
+    if (number === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
+    this.room.begin(mapOf(this.root));
+    return number;
+  }
+
+  private notCommitted(number: number, error: unknown): TroupeError {
+    noteFailedCommit(dataFile(this.folder), BigInt(number));
+    return storageError(`${dataFile(this.folder)}: cannot commit`, error);
+  }
+
+  /** Within a transaction only. */
   put(database: Name, key: Uint8Array, value: Uint8Array): void {
     try {
       beat();

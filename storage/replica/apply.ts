@@ -50,6 +50,7 @@ export function narrowPart(transaction: Transaction, operation: UpdateOperation)
     if (operation.kind === 'updateVectors') mustBeThere(transaction, operation.batch.ids);
     return { locations: [], points: operation.batch.ids.keys(), countMax: operation.batch.ids.length };
   }
+  if (operation.kind === 'createFieldIndex' && rowsToIndex(transaction, operation) > NARROW_POINTS_MAX) return null;
   if (!('selector' in operation)) return { ...NO_PART, countMax: 0 };
   const { kind, selector } = operation;
   if (selector.kind === 'ids') {
@@ -99,12 +100,9 @@ export function applyOperation(transaction: Transaction, operation: UpdateOperat
     case 'clearPayload':
       changePayloads(transaction, part, version, () => ({}));
       break;
-    case 'createFieldIndex': {
-      const known = transaction.manifest.fields.find((field) => field.name === operation.field);
-      if (known === undefined || stringifyJson(known.schema) !== stringifyJson(operation.schema))
-        transaction.createField(operation.field, operation.schema);
+    case 'createFieldIndex':
+      if (!hasField(transaction, operation)) transaction.createField(operation.field, operation.schema);
       break;
-    }
     case 'deleteFieldIndex':
       transaction.deleteField(operation.field);
       break;
@@ -112,6 +110,19 @@ export function applyOperation(transaction: Transaction, operation: UpdateOperat
       unreachable(operation);
   }
   transaction.flushIndex();
+}
+
+type CreateField = UpdateOperation & { kind: 'createFieldIndex' };
+
+function hasField({ manifest }: Transaction, { field, schema }: CreateField): boolean {
+  const known = manifest.fields.find(({ name }) => name === field);
+  return known !== undefined && stringifyJson(known.schema) === stringifyJson(schema);
+}
+
+/** Rows whose payloads are read for the index of a field; those of sealed segments are read by a build. */
+function rowsToIndex(transaction: Transaction, operation: CreateField): number {
+  if (hasField(transaction, operation)) return 0;
+  return transaction.segments.reduce((sum, { isAppendable, rows }) => sum + (isAppendable ? rows : 0), 0);
 }
 
 type Upsert = UpdateOperation & { kind: 'upsert' };

@@ -4,6 +4,7 @@
 
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
+import type { UpdateOperation } from '../../protocols/model/update.js';
 import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
 import { LmdbError } from '../disk/lmdb.js';
@@ -12,7 +13,7 @@ import { type Leader, NO_LEADER } from '../wal/log-tags.js';
 import type { WriteAheadLog } from '../wal/wal.js';
 import { applyOperation, narrowPart, type Part } from './apply.js';
 import type { Attempts } from './attempts.js';
-import { type IsOver, type WideWork, wideWork } from './slices.js';
+import { type IsOver, SliceBounds, type WideWork, wideWork } from './slices.js';
 import type { Transaction } from './transaction.js';
 import type { Unfinished } from './unfinished.js';
 
@@ -42,14 +43,18 @@ export interface OperationsHost {
   commit<T>(action: () => T): T;
   /** Runs `change` in a transaction (Wal-W3). */
   transact<T>(change: (transaction: Transaction) => T): T;
+  /** As `transact` with pauses, between which nothing else changes the replica. */
+  transacting<T>(change: (transaction: Transaction) => Generator<Pause, T>): Generator<Pause, T>;
   /** A transaction for reading only. */
   view(): Transaction;
   readonly unfinished: Unfinished | null;
   /** The copy of the files that is being made; null if none is. */
   readonly copying: Promise<unknown> | null;
-  /** Begins a portion or a slice of an operation. Returns a function that says when its time is over. */
+  /** Begins a slice of an operation. Returns a function that says when its time is over. */
   beginSlice(): IsOver;
-  /** Called before the first slice of an operation. */
+  /** Begins a portion of a slice, or of other work in a transaction. Returns a function that says when its time is over. */
+  beginPortion(): IsOver;
+  /** Called before the first pause of an operation's transactions. */
   holdStats(): void;
   readonly attempts: Pick<Attempts, 'begin' | 'end'>;
   /** Called after operations were applied. */
@@ -57,11 +62,13 @@ export interface OperationsHost {
   warn(message: string): void;
 }
 
-/** Between two transactions of `applying` others may have their turn. Not null: nothing can go on before it is settled. */
+/** Between two portions and transactions of `applying` others may have their turn. Not null: nothing can go on before it is settled. */
 export type Pause = Promise<unknown> | null;
 
 /** Points that operations name before their transaction ends, so that its memory is bounded. */
 const TRANSACTION_POINTS = 10_000;
+
+type CreateField = Extract<UpdateOperation, { kind: 'createFieldIndex' }>;
 
 /** Thrown to end a transaction that has changed nothing: its first operation may touch many points. */
 const WIDE = new Error('the operation is applied in slices');
@@ -184,15 +191,30 @@ export class Operations {
    * the process is met again at the next start (Op-O6).
    */
   private transact<T>(change: (transaction: Transaction) => T): T {
-    const { attempts, unfinished } = this.host;
-    const [first] = this.backlog;
-    if (first === undefined || !(this.isOpening || this.backlog.some(isUnbounded))) return this.host.transact(change);
-    attempts.begin(`${first.operation}${unfinished === null ? '' : ` from ${JSON.stringify(unfinished.next)} on`}`);
+    const isNoted = this.noteAttempt();
     try {
       return this.host.transact(change);
     } finally {
-      attempts.end();
+      if (isNoted) this.host.attempts.end();
     }
+  }
+
+  /** As `transact`, with pauses. */
+  private *transacting<T>(change: (transaction: Transaction) => Generator<Pause, T>): Generator<Pause, T> {
+    const isNoted = this.noteAttempt();
+    try {
+      return yield* this.host.transacting(change);
+    } finally {
+      if (isNoted) this.host.attempts.end();
+    }
+  }
+
+  private noteAttempt(): boolean {
+    const { attempts, unfinished } = this.host;
+    const [first] = this.backlog;
+    if (first === undefined || !(this.isOpening || this.backlog.some(isUnbounded))) return false;
+    attempts.begin(`${first.operation}${unfinished === null ? '' : ` from ${JSON.stringify(unfinished.next)} on`}`);
+    return true;
   }
 
   /**
@@ -282,6 +304,7 @@ export class Operations {
       while (this.host.copying !== null) yield this.host.copying;
       const numbered = (this.backlog[0] ?? unlogged[0]) as NumberedOperation;
       const { logged, operation } = numbered;
+      if (logged.operation.kind === 'createFieldIndex') return yield* this.createField(numbered, logged.operation, unlogged);
       const work = wideWork(this.host.view(), logged.operation);
       const error = yield* this.find(work, numbered);
       const whole = error === null && this.host.unfinished === null ? work.whole() : null;
@@ -305,7 +328,7 @@ export class Operations {
   private *find(work: WideWork, { logged }: NumberedOperation): Generator<Pause, TroupeError | null> {
     for (;;) {
       try {
-        const isOver = this.host.beginSlice();
+        const isOver = this.host.beginPortion();
         if (measured(logged.usage ?? null, () => work.find(isOver))) return null;
       } catch (error) {
         return knownError(error);
@@ -315,24 +338,55 @@ export class Operations {
   }
 
   private *slice(work: WideWork, numbered: NumberedOperation, unlogged: NumberedOperation[]): Generator<Pause, void> {
-    const { operation } = numbered;
     this.host.holdStats();
     while (work.next !== null) {
       const logs = this.backlog.length === 0;
-      this.transact((transaction) => {
-        if (logs) this.append([numbered]);
-        if (transaction.unfinished === null && work.next !== null) transaction.beginSlices(operation, work.next);
-        applyPart(transaction, numbered, work.slice(transaction, this.host.beginSlice()));
-        if (work.next !== null) transaction.endSlice(work.next);
-        else {
-          transaction.endSlices();
-          transaction.appliedOperation = operation;
-        }
-      });
+      yield* this.transacting((transaction) => this.oneSlice(transaction, work, numbered, logs));
       if (logs) this.backlog.push(unlogged.shift() as NumberedOperation);
       if (work.next !== null) yield null;
     }
     this.taken(unlogged);
+  }
+
+  /** A slice within its transaction, in portions. logs: the operation is not in the log yet. */
+  private *oneSlice(transaction: Transaction, work: WideWork, numbered: NumberedOperation, logs: boolean): Generator<Pause, void> {
+    const { operation } = numbered;
+    if (logs) this.append([numbered]);
+    if (transaction.unfinished === null && work.next !== null) transaction.beginSlices(operation, work.next);
+    const bounds = new SliceBounds(transaction, this.host.beginSlice());
+    for (;;) {
+      applyPart(transaction, numbered, work.portion(bounds.begin(this.host.beginPortion())));
+      if (work.next === null || bounds.isFull) break;
+      yield null;
+    }
+    if (work.next !== null) transaction.endSlice(work.next);
+    else {
+      transaction.endSlices();
+      transaction.appliedOperation = operation;
+    }
+  }
+
+  /** Makes the index of a field over many rows: one transaction, in portions. */
+  private *createField(
+    numbered: NumberedOperation,
+    operation: CreateField,
+    unlogged: NumberedOperation[],
+  ): Generator<Pause, AppliedUpdate> {
+    const logs = this.backlog.length === 0;
+    this.host.holdStats();
+    const outcome = yield* this.transacting((transaction) => this.creatingField(transaction, numbered, operation, logs));
+    this.taken(unlogged);
+    return outcome;
+  }
+
+  private *creatingField(
+    transaction: Transaction,
+    numbered: NumberedOperation,
+    { field, schema }: CreateField,
+    logs: boolean,
+  ): Generator<Pause, AppliedUpdate> {
+    yield* transaction.creatingField(field, schema, () => this.host.beginPortion());
+    return this.end(transaction, numbered, logs, null);
   }
 
   /** The first operation is applied. */

@@ -1,8 +1,8 @@
 /**
  * The work of an operation that may touch many points: first its points are found, in portions; then they are changed in slices, each of
- * which is one transaction of bounded memory. The caller decides what happens between portions and slices.
+ * which is one transaction of bounded memory, filled in portions. The caller decides what happens between portions and slices.
  *
- * The rules are Slice-S1 to Slice-S5 in storage/README.md.
+ * The rules are Slice-S1 to Slice-S6 in storage/README.md.
  */
 
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
@@ -31,8 +31,8 @@ export interface WideWork {
   whole(): Part | null;
   /** Where the next slice begins; null: nothing is left. */
   readonly next: Cursor | null;
-  /** The next points, until the slice is over. `next` moves as they are taken. */
-  slice(transaction: Transaction, isOver: IsOver): Part;
+  /** The next points of the slice, until its portion is over. `next` moves as they are taken. */
+  portion(bounds: SliceBounds): Part;
 }
 
 /** The work of an operation. view: the replica before its next slice. */
@@ -64,11 +64,11 @@ class SelectedWork implements WideWork {
     return narrowSelection(this.selection);
   }
 
-  slice(transaction: Transaction, isOver: IsOver): Part {
-    return { locations: this.locations(new Bounds(transaction, isOver)), points: [] };
+  portion(bounds: SliceBounds): Part {
+    return { locations: this.locations(bounds), points: [] };
   }
 
-  private *locations(bounds: Bounds): Generator<Location> {
+  private *locations(bounds: SliceBounds): Generator<Location> {
     const { next } = this;
     if (next === null || 'point' in next) return;
     let segment: SegmentRows | null = null;
@@ -118,11 +118,11 @@ class BatchWork implements WideWork {
     return null;
   }
 
-  slice(transaction: Transaction, isOver: IsOver): Part {
-    return { locations: [], points: this.points(new Bounds(transaction, isOver)) };
+  portion(bounds: SliceBounds): Part {
+    return { locations: [], points: this.points(bounds) };
   }
 
-  private *points(bounds: Bounds): Generator<number> {
+  private *points(bounds: SliceBounds): Generator<number> {
     const { next, operation } = this;
     if (next === null || !('point' in next)) return;
     const { batch } = operation;
@@ -143,25 +143,41 @@ function bytesOf({ vectors }: PointBatch): number {
   return vectors.reduce((sum, { values }) => sum + values.byteLength, 0);
 }
 
-/** The bounds of one slice, which has one point at least. */
-class Bounds {
+/** The bounds of one slice and of its portions, each of which has one point at least. */
+export class SliceBounds {
+  /** The slice takes no further point. */
+  isFull = false;
   private points = 0;
+  private portionPoints = 0;
   private vectorBytes = 0;
+  private isPortionOver: IsOver = () => false;
   private readonly payloadBytes: number;
 
+  /** isSliceOver: whether its time is over. */
   constructor(
     private readonly transaction: Transaction,
-    private readonly isOver: IsOver,
+    private readonly isSliceOver: IsOver,
   ) {
     this.payloadBytes = transaction.payloadBytes;
   }
 
+  /** Begins the next portion. isOver: whether its time is over. */
+  begin(isOver: IsOver): this {
+    this.isPortionOver = isOver;
+    this.portionPoints = 0;
+    return this;
+  }
+
   /** Asked before each point. vectorBytes: those that the point is about to bring. */
   areReached(vectorBytes: number): boolean {
-    const bytes = this.vectorBytes + this.transaction.payloadBytes - this.payloadBytes;
-    const full = this.points >= SLICE_POINTS_MAX || bytes >= SLICE_BYTES_MAX;
-    if (this.points > 0 && (full || (this.points % POINTS_PER_LOOK === 0 && this.isOver()))) return true;
+    if (this.portionPoints > 0) {
+      const bytes = this.vectorBytes + this.transaction.payloadBytes - this.payloadBytes;
+      const looks = this.portionPoints % POINTS_PER_LOOK === 0;
+      this.isFull = this.points >= SLICE_POINTS_MAX || bytes >= SLICE_BYTES_MAX || (looks && this.isSliceOver());
+      if (this.isFull || (looks && this.isPortionOver())) return true;
+    }
     this.points++;
+    this.portionPoints++;
     this.vectorBytes += vectorBytes;
     return false;
   }

@@ -35,7 +35,7 @@ import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred
 import { loadReplica, trackSealedFields, writeFirstRecords } from './load.js';
 import { LogRetention, type RetainingHost } from './log-retention.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
-import { type NumberedOperation, Operations, type OperationsHost } from './operations.js';
+import { type NumberedOperation, Operations, type OperationsHost, type Pause } from './operations.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
 import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
 import { holdsSleepRecord, writeSleepRecord } from './sleep-record.js';
@@ -52,8 +52,10 @@ export interface ReplicaHooks {
   /** Reports a problem that no answer tells. */
   warn(message: string): void;
   now(): number;
-  /** Begins a portion or a slice of an operation that touches many points. Returns a function that says when its time is over. */
+  /** Begins a slice of an operation that touches many points. Returns a function that says when its time is over. */
   beginSlice(): IsOver;
+  /** Begins a portion of a slice or of another long work, after which others have their turn. Returns a function that says when its time is over. */
+  beginPortion(): IsOver;
   /** Lets others work before an opening goes on. Rejects if the replica is not to be opened any more. */
   pause(): Promise<void>;
 }
@@ -102,6 +104,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   private space: (DatabaseSpace & { readonly readMs: number }) | null = null;
   /** The figures before the operation of which some slices are applied. */
   private heldStats: ReplicaStats | null = null;
+  /** A transaction with pauses has begun and not ended. */
+  private isChanging = false;
   private retiring: RetiredSegment[] = [];
   /** Segments whose records can be removed. */
   private purging: number[];
@@ -222,6 +226,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return this.hooks.beginSlice();
   }
 
+  beginPortion(): IsOver {
+    return this.hooks.beginPortion();
+  }
+
   holdStats(): void {
     this.heldStats = this.stats();
   }
@@ -241,26 +249,65 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     try {
       result = this.commit(() => {
         const changed = change(transaction);
-        if (trims) this.retention.trim(transaction.appliedOperation);
-        const { appliedOperation } = transaction;
-        invariant(
-          appliedOperation <= this.wal.end,
-          'Wal-W2',
-          () => `operation ${appliedOperation} is applied, the log ends at ${this.wal.end}`,
-        );
-        transaction.flush();
+        this.finish(transaction, trims);
         return changed;
       });
     } catch (error) {
       transaction.undo();
       throw error;
     }
+    this.takeOver(transaction);
+    return result;
+  }
+
+  /**
+   * As `transact`, for a change that pauses: others have their turns, and nothing else changes the replica (Slice-S4). The transaction stays
+   * open meanwhile. Whoever leaves the generator before its end undoes the change.
+   */
+  *transacting<T>(change: (transaction: Transaction) => Generator<Pause, T>): Generator<Pause, T> {
+    const transaction = new Transaction(this, this.shape);
+    const write = this.environment.begin();
+    this.isChanging = true;
+    let isCommitted = false;
+    let result: T;
+    try {
+      result = yield* change(transaction);
+      this.finish(transaction, true);
+      this.syncFiles();
+      write.commit();
+      isCommitted = true;
+    } finally {
+      this.isChanging = false;
+      if (!isCommitted) {
+        write.abort();
+        this.forgetFiles();
+        transaction.undo();
+      }
+    }
+    this.keepFiles();
+    this.takeOver(transaction);
+    return result;
+  }
+
+  /** The last steps of a transaction before its commit. */
+  private finish(transaction: Transaction, trims: boolean): void {
+    const { appliedOperation } = transaction;
+    if (trims) this.retention.trim(appliedOperation);
+    invariant(
+      appliedOperation <= this.wal.end,
+      'Wal-W2',
+      () => `operation ${appliedOperation} is applied, the log ends at ${this.wal.end}`,
+    );
+    transaction.flush();
+  }
+
+  /** A transaction is on disk. */
+  private takeOver(transaction: Transaction): void {
     this.shape = transaction.shape;
     this.copies.note(transaction.rowChanges);
     const { generation } = this.shape;
     this.retiring.push(...transaction.emptied.map(({ handle }) => ({ generation, handle })));
     if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
-    return result;
   }
 
   /** Runs `action` in one LMDB transaction. The files that it wrote are on disk before the commit, whose records point at them. */
@@ -269,20 +316,32 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     try {
       result = this.environment.write(() => {
         const done = action();
-        this.wal.flush();
-        this.wal.files.sync();
-        this.rowFiles.sync();
+        this.syncFiles();
         return done;
       });
     } catch (error) {
-      this.wal.forget();
-      this.rowFiles.forget();
+      this.forgetFiles();
       throw error;
     }
+    this.keepFiles();
+    return result;
+  }
+
+  private syncFiles(): void {
+    this.wal.flush();
+    this.wal.files.sync();
+    this.rowFiles.sync();
+  }
+
+  private forgetFiles(): void {
+    this.wal.forget();
+    this.rowFiles.forget();
+  }
+
+  private keepFiles(): void {
     this.wal.keep();
     this.rowFiles.keep();
     this.commits++;
-    return result;
   }
 
   get keepsLog(): boolean {
@@ -583,7 +642,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       lastWriteMs,
       position: log.position,
     };
-    const held = shape.unfinished === null ? null : this.heldStats;
+    const held = shape.unfinished === null && !this.isChanging ? null : this.heldStats;
     return { ...(held ?? this.pointStats()), ...figures };
   }
 

@@ -44,6 +44,7 @@ import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
 import { fieldPrefix } from './index-leaves.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import type { RowItems, SegmentRows } from './segment-rows.js';
+import type { IsOver } from './slices.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
 import { UndoLog } from './undo-log.js';
 import { type Cursor, encodeUnfinished, UNFINISHED_KEY, type Unfinished } from './unfinished.js';
@@ -85,7 +86,9 @@ export interface TransactionHost {
 }
 
 /** Rows to index between two writes of the collected index records. */
-const INDEX_FLUSH_ROWS = 8192;
+const INDEX_FLUSH_ROWS = 2048;
+/** Rows to index between two looks at the clock. */
+const ROWS_PER_LOOK = 64;
 const REMOVE_AT_ONCE = 4096;
 const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
 
@@ -360,10 +363,15 @@ export class Transaction {
   // ---------------------------------------------------------------- payload indexes
 
   createField(name: string, schema: FieldSchema): void {
+    for (const _ of this.creatingField(name, schema, () => () => false));
+  }
+
+  /** As `createField`, with pauses. beginPortion: begins what is done between two of them, and returns a function that says when that is over. */
+  *creatingField(name: string, schema: FieldSchema, beginPortion: () => IsOver): Generator<null, void> {
     this.deleteField(name);
     const field: ManifestField = { name, number: this.manifest.nextField, schema };
     this.reshape(this.segments, { fields: [...this.manifest.fields, field], nextField: field.number + 1 });
-    for (const segment of this.segments) if (segment.isAppendable) this.indexRows(segment, field);
+    for (const segment of this.segments) if (segment.isAppendable) yield* this.indexingRows(segment, field, beginPortion);
   }
 
   deleteField(name: string): void {
@@ -377,17 +385,21 @@ export class Transaction {
   remakeIndexes(segment: SegmentRows): void {
     this.flushIndex();
     this.clearIndex(segmentPrefix(segment.id));
-    for (const field of this.manifest.fields) this.indexRows(segment, field);
+    for (const field of this.manifest.fields) for (const _ of this.indexingRows(segment, field, () => () => false));
   }
 
-  /** Adds the live rows of an appendable segment to a field's index. */
-  private indexRows(segment: SegmentRows, field: ManifestField): void {
+  /** Adds the live rows of an appendable segment to a field's index, in portions. */
+  private *indexingRows(segment: SegmentRows, field: ManifestField, beginPortion: () => IsOver): Generator<null, void> {
     segment.trackField(field.name);
     this.onUndo(() => segment.indexed.delete(field.name));
+    let isOver = beginPortion();
     for (let row = 0; row < segment.rows; row++) {
-      if (!segment.counts(row)) continue;
-      if (this.index.add(segment.id, field, row, this.payload({ segment, row }))) segment.setIndexed(field.name, row, true);
+      if (segment.counts(row) && this.index.add(segment.id, field, row, this.payload({ segment, row })))
+        segment.setIndexed(field.name, row, true);
       if (row % INDEX_FLUSH_ROWS === INDEX_FLUSH_ROWS - 1) this.flushIndex();
+      if (row % ROWS_PER_LOOK !== ROWS_PER_LOOK - 1 || !isOver()) continue;
+      yield null;
+      isOver = beginPortion();
     }
     this.flushIndex();
   }

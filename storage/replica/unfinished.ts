@@ -3,7 +3,7 @@
  * removed with the last one. Meanwhile the state record says what readers see, which is the replica before the operation; this record says
  * what is there.
  *
- * The rules are Slice-S1 to Slice-S5 in storage/README.md.
+ * The rules are Slice-S1 to Slice-S6 in storage/README.md.
  */
 
 import { parseJson, stringifyJson } from '../../protocols/json.js';

@@ -32,8 +32,9 @@ export interface WriterPort {
   now(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
-  /** Begins a slice of a replica's work. Returns a function that says when its time is over. */
-  beginSlice(key: string): IsOver;
+  /** Begin a slice of a replica's work, and a portion of it, after which others have their turn. Each returns a function that says when its time is over. */
+  beginSlice(): IsOver;
+  beginPortion(): IsOver;
   /** Runs a function after a pause. */
   after(ms: number, run: () => void): void;
   /** A promise is broken: ends the worker, which is started again with its replicas as they are on disk. */
@@ -383,7 +384,8 @@ export class ReplicaWriter implements KeptLog {
       published: (generation) => port.post({ kind: 'published', key, generation }),
       warn: (text) => port.warn(`replica ${key}: ${text}`),
       now: () => port.now(),
-      beginSlice: () => port.beginSlice(key),
+      beginSlice: () => port.beginSlice(),
+      beginPortion: () => port.beginPortion(),
       pause: () => this.pauseOpening(),
     };
   }

@@ -9,14 +9,13 @@ import type { FromWriter, ToWriter } from '../threads/messages.js';
 import type { LogShare } from '../wal/log-budget.js';
 import { LogKeeping } from './log-keeping.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
-import { sliceMs, Turns } from './turns.js';
+import { overAfter, PORTION_MS, SLICE_MS } from './turns.js';
 
 const port = parentPort;
 if (port === null) throw new Error('writer.js is the entry of a worker thread');
 
 const writers = new Map<string, ReplicaWriter>();
 const garbage = new GarbageCollector();
-const turns = new Turns();
 const memories = new CommonMemories();
 const { logs: logShare } = workerData as { readonly logs: LogShare };
 const logs = new LogKeeping(logShare, {
@@ -36,10 +35,8 @@ const writerPort: WriterPort = {
       run();
     });
   },
-  beginSlice: (key) => {
-    const end = performance.now() + sliceMs(performance.now(), turns.othersLast(key));
-    return () => performance.now() >= end;
-  },
+  beginSlice: () => overAfter(SLICE_MS),
+  beginPortion: () => overAfter(PORTION_MS),
   after: (ms, run) => {
     setTimeout(run, ms);
   },
@@ -64,7 +61,6 @@ function drain(): void {
 
 function receive(message: ToWriter): void {
   const key = message.kind === 'open' ? message.spec.key : message.key;
-  turns.came(key, performance.now());
   logs.used();
   let writer = writers.get(key);
   if (writer === undefined) {

@@ -37,6 +37,7 @@ const hooks = {
   warn: () => {},
   now: () => Date.now(),
   beginSlice: () => () => false,
+  beginPortion: () => () => false,
   pause: async () => {},
 };
 const spec = { key: `${collection}/0`, folder: `${store.path(folder)}/0`, config, readers: 1 };

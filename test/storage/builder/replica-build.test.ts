@@ -19,7 +19,15 @@ import { clusteredRows, makeConfig, onlyBuilt } from './fixture.js';
 const ROWS = 1000;
 const DIM = 8;
 const rows = clusteredRows(ROWS, DIM, { clusters: 20, range: 1, spread: 0.3, seed: 12 });
-const hooks = { publish() {}, published() {}, warn() {}, now: () => 1, beginSlice: () => () => false, pause: async () => {} };
+const hooks = {
+  publish() {},
+  published() {},
+  warn() {},
+  now: () => 1,
+  beginSlice: () => () => false,
+  beginPortion: () => () => false,
+  pause: async () => {},
+};
 
 /** looks: a slice ends after so many looks at the clock; 0: by its size alone. */
 async function openReplica(folder: string, looks = 0, pause = hooks.pause): Promise<ReplicaStore> {
@@ -28,7 +36,7 @@ async function openReplica(folder: string, looks = 0, pause = hooks.pause): Prom
     let asked = 0;
     return () => looks > 0 && ++asked > looks;
   };
-  return ReplicaStore.open(spec, null, { ...hooks, beginSlice, pause });
+  return ReplicaStore.open(spec, null, { ...hooks, beginSlice, beginPortion: beginSlice, pause });
 }
 
 function upsert(ids: readonly number[], version: string): UpdateOperation {

@@ -118,6 +118,7 @@ export class Observed {
       warn: (message) => this.warnings.push(message),
       now: () => 1,
       beginSlice: () => () => false,
+      beginPortion: () => () => false,
       pause: async () => {},
     });
   }

@@ -20,10 +20,15 @@ function hostOf(error: Error): OperationsHost & { readonly warnings: string[] } 
     transact: () => {
       throw error;
     },
+    // biome-ignore lint/correctness/useYield: fails at once
+    *transacting() {
+      throw error;
+    },
     view: () => undefined as never,
     unfinished: null,
     copying: null,
     beginSlice: () => () => false,
+    beginPortion: () => () => false,
     holdStats: () => {},
     attempts: { begin: () => {}, end: () => {} },
     applied: () => {},

@@ -1,4 +1,4 @@
-/** Operations that touch many points: applied in slices, seen as one (Slice-S1 to Slice-S5). */
+/** Operations that touch many points: applied in slices, seen as one (Slice-S1 to Slice-S6). */
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -191,6 +191,91 @@ test('what ends between two slices waits: nothing is built or logged behind it, 
   assert.deepEqual(store.operations.apply(), [{ operation: 6, error: null, isNothing: false }]);
   assert.equal(rowsOf(replica), POINTS);
   store.beginBuild(store.stats().segments.map(({ id }) => id));
+});
+
+/** As `filled`, with slices of so many times 16 points, in portions of 16. */
+async function inPortions(folder: string, looks: number): Promise<Replica> {
+  await (await filled(folder)).close();
+  return Replica.open(specOf(folder), null, slicesOf(looks), slicesOf(0));
+}
+
+test('the portions of a slice share one commit, and between them nobody sees that it has begun', async (t) => {
+  const replica = await inPortions(temporaryFolder(t), 50);
+  t.after(() => replica.close());
+  const before = replica.points();
+  const held = replica.store.stats();
+  const running = begin(replica, setN(allOf, 1));
+  let portions = 0;
+  while (running.next().done !== true) {
+    const { commits, ...now } = replica.store.stats();
+    // Those of the log and of the database change with each slice.
+    assert.deepEqual(
+      { ...now, walBytes: 0, position: held.position, queuedOperations: 0, database: held.database, commits: held.commits },
+      { ...held, walBytes: 0 },
+    );
+    assert.ok(commits <= held.commits + 7);
+    if (++portions % 50 === 0) assert.deepEqual(replica.points(), before);
+  }
+  assert.ok(portions >= POINTS / 16, `${portions} pauses`);
+  const slices = replica.store.stats().commits - held.commits;
+  assert.ok(slices <= 7, `${slices} commits`);
+  assert.ok([...replica.points().values()].every(({ payload }) => payload.n === 1));
+  assert.equal(rowsOf(replica), POINTS);
+});
+
+test('a slice that is broken off between two portions is undone, in memory as on disk, and done again from its beginning', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await inPortions(folder, 100);
+  const whole = await inPortions(temporaryFolder(t), 100);
+  t.after(() => whole.close());
+  const before = replica.points();
+  const { log, stats } = { log: replica.store.log.position, stats: replica.store.stats() };
+  const running = begin(replica, setN(allOf, 1));
+  // The first few find the points.
+  for (let portions = 0; portions < 30; portions++) running.next();
+  running.return([]);
+  assert.deepEqual([replica.store.log.position, replica.store.unfinished], [log, null]);
+  assert.deepEqual(replica.store.stats().segments, stats.segments);
+  assert.deepEqual(replica.points(), before);
+  // Into the second slice: the first one stays.
+  const again = begin(replica, setN(allOf, 1));
+  while (replica.store.stats().commits === stats.commits) again.next();
+  for (let portions = 0; portions < 20; portions++) again.next();
+  again.return([]);
+  assert.deepEqual(replica.points(), before);
+  await replica.close();
+  const opened = await Replica.open(specOf(folder));
+  t.after(() => opened.close());
+  assert.deepEqual(opened.warnings, []);
+  assert.equal(rowsOf(opened), POINTS);
+  whole.apply(setN(allOf, 1));
+  assert.deepEqual(opened.points(), whole.points());
+  assert.deepEqual(opened.store.copies.digest(null), whole.store.copies.digest(null));
+});
+
+test('the index of a field over many rows is made in portions: all of it with the last one, none of it before', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await inPortions(folder, 10);
+  t.after(() => replica.close());
+  const operation: UpdateOperation = { kind: 'createFieldIndex', field: 'id', schema: { type: 'integer' } };
+  const { commits } = replica.store.stats();
+  const broken = begin(replica, operation);
+  for (let portions = 0; portions < 40; portions++) {
+    broken.next();
+    assert.deepEqual([...replica.store.stats().fields.keys()], []);
+  }
+  broken.return([]);
+  assert.deepEqual([replica.store.stats().commits, replica.store.log.position.last.index], [commits, 5]);
+  const running = begin(replica, operation);
+  assert.ok(stepsOf(running) > POINTS / 128);
+  const stats = replica.store.stats();
+  assert.equal(stats.commits, commits + 1);
+  assert.deepEqual([...stats.fields.keys()], ['id']);
+  assert.equal(stats.fieldPoints.get('id'), POINTS);
+  replica.apply({ kind: 'deletePoints', selector: filterOn('id', 77) });
+  assert.equal(replica.points().size, POINTS - 1);
+  // Again with the same schema: there is nothing to do.
+  assert.equal(stepsOf(begin(replica, operation)), 1);
 });
 
 test('operations that change many points time and again leave no segments behind', async (t) => {

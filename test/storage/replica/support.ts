@@ -88,8 +88,13 @@ export class Replica {
 
   private constructor(readonly spec: ReplicaSpec) {}
 
-  /** beginSlice: see `ReplicaHooks`; without it slices end by their size alone. */
-  static async open(spec: ReplicaSpec, damaged: string | null = null, beginSlice = () => () => false): Promise<Replica> {
+  /** beginSlice: see `ReplicaHooks`; without it slices end by their size alone. portion: as `beginPortion`; without it each slice is one portion. */
+  static async open(
+    spec: ReplicaSpec,
+    damaged: string | null = null,
+    beginSlice = () => () => false,
+    portion?: () => () => boolean,
+  ): Promise<Replica> {
     const replica = new Replica(spec);
     const hooks: ReplicaHooks = {
       publish: (_spec, _openCommit, fields, set) => {
@@ -100,6 +105,7 @@ export class Replica {
       warn: (message) => replica.warnings.push(message),
       now: () => 1_000,
       beginSlice,
+      beginPortion: portion ?? (() => () => false),
       pause: async () => {},
     };
     replica.store = await ReplicaStore.open(spec, damaged, hooks);

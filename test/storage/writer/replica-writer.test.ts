@@ -26,6 +26,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       now: () => Date.now(),
       later: (run) => setImmediate(run),
       beginSlice: () => () => false,
+      beginPortion: () => () => false,
       after,
       end: (error) => ended.push(error),
       warn: () => {},
