@@ -22,6 +22,7 @@ import { measureCollections } from './collections/run.js';
 import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dataset.js';
 import { machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
+import { table } from './common/table.js';
 import { markdown, writeChapter } from './node/report.js';
 import { type BenchSettings, measure } from './node/run.js';
 import { replicationMarkdown } from './replication/report.js';
@@ -30,6 +31,7 @@ import { type RequestsChapter, requestsMarkdown } from './requests/report.js';
 import { measureRequests } from './requests/run.js';
 import { type StartChapter, startMarkdown } from './start/report.js';
 import { measureStart } from './start/run.js';
+import { type BesideRow, measureBeside } from './writes/run.js';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const DEFAULT_DATA = join(ROOT, '..', 'shared', 'data');
@@ -47,6 +49,7 @@ const HELP = `npm run bench -- [options]
   --start            a start instead: until ready and idle memory without data, until ready and the first requests with --count points
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
+  --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
   --part LIST        of --replication: throughput, moves, resharding; default all
@@ -70,6 +73,7 @@ const { values: options } = parseArgs({
     start: { type: 'boolean', default: false },
     beside: { type: 'string' },
     collections: { type: 'boolean', default: false },
+    writes: { type: 'boolean', default: false },
     cluster: { type: 'boolean', default: false },
     replication: { type: 'boolean', default: false },
     part: { type: 'string' },
@@ -108,7 +112,9 @@ if (options.start) {
   await benchStart();
   process.exit(0);
 }
-if (options.collections) {
+if (options.writes) {
+  await benchWrites();
+} else if (options.collections) {
   await benchCollections();
   process.exit(0);
 }
@@ -213,6 +219,23 @@ async function benchStart(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function benchWrites(): Promise<void> {
+  const count = Number(options.count ?? (options.quick ? 50_000 : 300_000));
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const rows = await measureBeside({ count, idleMs: options.quick ? 3000 : 10_000, seed }, folder);
+    console.log(`\n${table(WRITES_HEAD, rows.map(writesCells)).join('\n')}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const WRITES_HEAD = ['beside', 'writes', 'p50 ms', 'p99 ms', 'slowest ms', 'took ms'];
+
+function writesCells({ p50Ms, p99Ms, slowestMs, tookMs, what, writes }: BesideRow): string[] {
+  return [what, String(writes), p50Ms.toFixed(1), p99Ms.toFixed(1), slowestMs.toFixed(1), tookMs === null ? '' : tookMs.toFixed(0)];
 }
 
 async function benchCollections(): Promise<void> {
