@@ -504,6 +504,11 @@ function dataFile(folder: string): string {
 
 let library: typeof import('lmdb') | undefined;
 
+/** Loads LMDB, so that what fails later is not for want of it. Errors: those of loading a module. */
+export function loadLmdb(): void {
+  lmdb();
+}
+
 /** LMDB is loaded with the first environment that this thread opens: a thread that has none starts sooner and stays smaller. */
 function lmdb(): typeof import('lmdb') {
   library ??= createRequire(import.meta.url)('lmdb') as typeof import('lmdb');

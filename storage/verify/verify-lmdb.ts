@@ -17,7 +17,7 @@ import { readConsensus } from '../consensus-log/environment.js';
 import { CONSENSUS_DATABASES } from '../consensus-log/records.js';
 import { initChecksum } from '../disk/checksum.js';
 import { isMarkedMade } from '../disk/format-marker.js';
-import { DATABASES, type DatabaseName, SnapshotReader } from '../disk/lmdb.js';
+import { DATABASES, type DatabaseName, loadLmdb, SnapshotReader } from '../disk/lmdb.js';
 import { damagedFreePages, damagedMeta } from '../disk/lmdb-meta.js';
 import { decodeManifest } from '../replica/manifest.js';
 import { decodeStale, STALE_KEY } from '../replica/stale.js';
@@ -47,6 +47,9 @@ const IDLE_MS = 1000;
 
 /** lacking: the file could not be looked at, for want of something that comes back. */
 type Verdict = { readonly damaged: string | null } | { readonly lacking: string };
+
+/** The child's first message: it has all that it needs, so that what ends it from now on is the file. */
+const CAN_BEGIN = 'canBegin';
 
 /**
  * What is damaged in the LMDB file of each replica folder; null for nothing (or for one that has no file yet). Errors: `storage` of outcome
@@ -95,8 +98,13 @@ class Checker {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     let reason: string | null = null;
+    let hasBegun = false;
     this.isOutOfPatience = false;
-    child.on('message', (verdict: Verdict) => {
+    child.on('message', (verdict: Verdict | typeof CAN_BEGIN) => {
+      if (verdict === CAN_BEGIN) {
+        hasBegun = true;
+        return;
+      }
       const check = this.asked.shift();
       if ('damaged' in verdict) check?.tell(verdict.damaged);
       else check?.fail(uncheckable(check.folder, verdict.lacking));
@@ -114,6 +122,10 @@ class Checker {
       const { exitCode, signalCode } = child;
       if (signalCode === 'SIGKILL' && !this.isOutOfPatience) {
         this.failAll(child, 'the process that reads it was killed, perhaps for lack of memory');
+        return;
+      }
+      if (!hasBegun) {
+        this.failAll(child, `the process that reads it could not begin (${reason ?? signalCode ?? `status ${exitCode}`})`);
         return;
       }
       const how = this.isOutOfPatience ? 'does not come to an end' : `ended the process (${signalCode ?? `status ${exitCode}`})`;
@@ -190,6 +202,8 @@ const consensus = new Checker('consensus');
 
 if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
   const verify = process.argv[2] === CHILD_ARGUMENTS.consensus ? verifyLog : verifyReplica;
+  loadLmdb();
+  process.send(CAN_BEGIN);
   let last: Promise<unknown> = initChecksum();
   process.on('message', (folder: string) => {
     last = last.then(async () => {

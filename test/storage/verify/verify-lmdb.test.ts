@@ -3,7 +3,7 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { ErrorFacts } from '../../../protocols/errors.js';
+import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { rowKey } from '../../../storage/wal/records.js';
 import { noPrlimit, printedBy } from '../../machine.js';
@@ -21,6 +21,23 @@ async function closedReplica(t: TestContext, points: number): Promise<string> {
   await replica.close();
   return folder;
 }
+
+// The first test: later ones may find the child of an earlier one, which has begun.
+test('a checking process that cannot begin says nothing of the file', async (t) => {
+  const folder = await closedReplica(t, 3);
+  const options = process.env.NODE_OPTIONS;
+  process.env.NODE_OPTIONS = `--require ${path.join(folder, 'not-there.cjs')}`;
+  const refused = await verifyReplicas([folder])
+    .catch((error: unknown) => errorFacts(error))
+    .finally(() => {
+      if (options === undefined) delete process.env.NODE_OPTIONS;
+      else process.env.NODE_OPTIONS = options;
+    });
+  assert.ok('detail' in refused, 'the file was judged');
+  assert.match(refused.detail, /data\.mdb cannot be checked now: the process that reads it could not begin \(status 1\)/);
+  assert.equal(refused.outcome, 'none');
+  assert.equal((await verifyReplicas([folder])).get(folder), null);
+});
 
 test('sound replicas pass, damaged ones are named, and one that ends the reading process does not keep the others from being checked', async (t) => {
   const sound = await closedReplica(t, 2000);
