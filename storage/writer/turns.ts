@@ -3,7 +3,7 @@
 import type { IsOver } from '../replica/slices.js';
 
 /** Of a turn that only fills a transaction: a commit of the others takes longer than this. */
-export const PORTION_MS = 2;
+export const PORTION_MS = 1;
 /**
  * Of a transaction, from its first portion to its commit, with the turns of others in between. A commit holds the others up, so there are few:
  * where others write all the time, fewer than one beside a hundred of their writes. More is lost in a crash then.
