@@ -10,8 +10,8 @@ import { readMemoryLimits } from '../storage/memory/read-limits.js';
 import { beginThread } from '../storage/pool/early-thread.js';
 import { readerWithServers } from './reader-entry.js';
 
-/** Options with which the program prints something and ends. */
-const PRINTS = ['--help', '-h', '--version', '-V'];
+/** Words with which the program prints something and ends. */
+const PRINTS = ['--help', '-h', '--version', '-V', 'verify'];
 
 // Where settings want no servers in readers, this thread is not taken.
 if (canSharePort() && !process.argv.some((argument) => PRINTS.includes(argument))) {

@@ -13,12 +13,15 @@ export interface ClusterStart {
 
 export type Command =
   | { readonly kind: 'serve'; readonly configPath: string | undefined; readonly cluster: ClusterStart }
+  /** Look through a storage folder; null: that of the settings. */
+  | { readonly kind: 'verify'; readonly folder: string | null; readonly configPath: string | undefined }
   /** Print `text` and end well. */
   | { readonly kind: 'print'; readonly text: string }
   /** Print `message` and end with exit code 2. */
   | { readonly kind: 'refuse'; readonly message: string };
 
 export const USAGE = `Usage: troupe [options]
+       troupe verify [folder]   look through a storage folder that no node has open (that of the settings, if left out); print what is wrong
 
 Options:
   --config-path <file>   settings in YAML, read after config/*.yaml
@@ -44,8 +47,9 @@ export function parseCommandLine(
   environment: Readonly<Record<string, string | undefined>> = {},
 ): Command {
   let values: Record<string, unknown>;
+  let words: readonly string[];
   try {
-    values = parseArgs({
+    ({ positionals: words, values } = parseArgs({
       args: [...args],
       options: {
         'config-path': { type: 'string' },
@@ -61,13 +65,20 @@ export function parseCommandLine(
         reinit: { type: 'boolean' },
       },
       strict: true,
-      allowPositionals: false,
-    }).values;
+      allowPositionals: true,
+    }));
   } catch (error) {
     return { kind: 'refuse', message: `${error instanceof Error ? error.message : String(error)}\n\n${USAGE}` };
   }
   if (values.help === true) return { kind: 'print', text: USAGE };
   if (values.version === true) return { kind: 'print', text: `troupe ${version}\n` };
+  const configPath = values['config-path'] as string | undefined;
+  const [command, folder, ...rest] = words;
+  if (command === 'verify' && rest.length === 0) return { kind: 'verify', folder: folder ?? null, configPath };
+  if (command !== undefined) {
+    const wrong = command === 'verify' ? `verify takes one folder, not also '${rest.join(' ')}'` : `there is no command '${command}'`;
+    return { kind: 'refuse', message: `${wrong}\n\n${USAGE}` };
+  }
   const later = LATER.find((name) => values[name] !== undefined);
   if (later !== undefined) return { kind: 'refuse', message: `--${later} is not available in this release\n` };
   const uri = address(values.uri, '--uri', environment, 'SERVICE_URI');
@@ -78,7 +89,7 @@ export function parseCommandLine(
     return { kind: 'refuse', message };
   }
   const cluster = { uri: uri.value, bootstrap: bootstrap.value, reinit: values.reinit === true };
-  return { kind: 'serve', configPath: values['config-path'] as string | undefined, cluster };
+  return { kind: 'serve', configPath, cluster };
 }
 
 interface Address {

@@ -50,11 +50,28 @@ async function main(): Promise<void> {
       process.stderr.write(`troupe: ${command.message}`);
       process.exitCode = EXIT_WRONG_COMMAND_LINE;
       return;
+    case 'verify':
+      await verify(command.folder, command.configPath);
+      return;
     case 'serve':
       await serve(command.configPath, command.cluster, version);
       return;
     default:
       command satisfies never;
+  }
+}
+
+/** Exit code 0: everything is sound. */
+async function verify(folder: string | null, configPath: string | undefined): Promise<void> {
+  try {
+    const path = folder ?? loadSettings({ folder: process.cwd(), configPath, environment: process.env }).settings.storage.storage_path;
+    const { verifyStorage } = await import('./verify.js');
+    const { collections, points, problems, shards } = await verifyStorage(path, (line) => process.stdout.write(`${line}\n`));
+    const found = problems === 0 ? 'nothing is wrong' : `${problems} problem${problems === 1 ? '' : 's'}`;
+    process.stdout.write(`${found}: looked through ${collections} collections, ${shards} shards, ${points} points in ${path}\n`);
+    process.exitCode = problems === 0 ? 0 : EXIT_FAILED;
+  } catch (error) {
+    fail(error);
   }
 }
 

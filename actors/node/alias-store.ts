@@ -18,6 +18,11 @@ export interface AliasStore {
   save(aliases: AliasMap): Promise<void>;
 }
 
+/** Errors: `storage`, naming `path`, if the file is damaged. */
+export function decodeAliases(bytes: Uint8Array, path: string): AliasMap {
+  return new Map(decodeChecked(bytes, KEY, path, 'a list of aliases') as [string, string][]);
+}
+
 export class AliasFile implements AliasStore {
   readonly #path: string;
   /** Ends when the newest save has ended; saves and loads take turns. */
@@ -40,7 +45,7 @@ export class AliasFile implements AliasStore {
       });
       if (bytes === null) return new Map();
       try {
-        return new Map(decodeChecked(bytes, KEY, this.#path, 'a list of aliases') as [string, string][]);
+        return decodeAliases(bytes, this.#path);
       } catch (error) {
         if (!(error instanceof TroupeError)) throw error;
         const kept = join(this.storagePath, DAMAGED_FILE);

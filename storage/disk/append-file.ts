@@ -49,13 +49,22 @@ export class AppendFolder {
   private namesChanged = false;
 
   /** Errors: `storage`. */
-  constructor(readonly folder: string) {
+  constructor(
+    readonly folder: string,
+    private readonly isForReading = false,
+  ) {
+    if (isForReading) return;
     try {
       if (fs.mkdirSync(folder, { recursive: true }) !== undefined) syncFolderNow(path.dirname(folder));
     } catch (error) {
       throw new AppendError(folder, 'make the folder', error);
     }
     if (!fs.lstatSync(folder).isDirectory()) throw new DamagedFile(folder, 'is a link or no folder');
+  }
+
+  /** The folder, which may be missing, for who changes nothing in it. */
+  static forReading(folder: string): AppendFolder {
+    return new AppendFolder(folder, true);
   }
 
   pathOf(file: number): string {
@@ -74,11 +83,11 @@ export class AppendFolder {
    * wrong with the other files, by number: they cannot hold all that records point at.
    */
   settle(): Map<number, string> {
-    for (const name of fs.readdirSync(this.folder))
-      if (!this.claims.has(Number(name))) fs.rmSync(path.join(this.folder, name), { recursive: true, force: true });
+    const names = this.isForReading ? [] : fs.readdirSync(this.folder);
+    for (const name of names) if (!this.claims.has(Number(name))) fs.rmSync(path.join(this.folder, name), { recursive: true, force: true });
     const damaged = new Map<number, string>();
     for (const [file, end] of this.claims) {
-      const complaint = cutBehind(this.pathOf(file), end);
+      const complaint = cutBehind(this.pathOf(file), end, this.isForReading);
       if (complaint !== null) damaged.set(file, complaint);
     }
     return damaged;
@@ -184,14 +193,14 @@ export class AppendFolder {
   }
 }
 
-/** Shortens a file to `end` bytes. What keeps it from having as many, null for nothing. */
-function cutBehind(file: string, end: number): string | null {
+/** Shortens a file to `end` bytes, unless it is only read. What keeps it from having as many, null for nothing. */
+function cutBehind(file: string, end: number, isForReading: boolean): string | null {
   try {
     const fd = openPlainFile(file);
     const { size } = fs.fstatSync(fd);
     fs.closeSync(fd);
     if (size < end) return `${file}: torn: ${size} bytes of ${end}`;
-    if (size > end) fs.truncateSync(file, end);
+    if (size > end && !isForReading) fs.truncateSync(file, end);
     return null;
   } catch (error) {
     if (error instanceof TroupeError) return error.detail;

@@ -32,6 +32,7 @@ import { makeCheckpoint } from './checkpoint.js';
 import { compactCopy, type Replacement } from './compact.js';
 import { Copies, type CopiesHost } from './copies.js';
 import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
+import { FORMAT, hasNewestIndexes, READABLE_FORMATS } from './formats.js';
 import { loadReplica, trackSealedFields, writeFirstRecords } from './load.js';
 import { LogRetention, type RetainingHost } from './log-retention.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
@@ -59,11 +60,6 @@ export interface ReplicaHooks {
   /** Lets others work before an opening goes on. Rejects if the replica is not to be opened any more. */
   pause(): Promise<void>;
 }
-
-/** Format of a replica's files. */
-const FORMAT = 5;
-/** Its indexes of appendable segments have other records; they are made anew. */
-const OLDER_FORMAT = 4;
 
 /** For so long the figures of the database are taken for those of now. */
 const SPACE_AGE_MS = 5000;
@@ -140,7 +136,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
    */
   static async open(spec: ReplicaSpec, damaged: string | null, hooks: ReplicaHooks): Promise<ReplicaStore> {
     await initChecksum();
-    const format = checkFormat(spec.folder, OLDER_FORMAT, FORMAT);
+    const format = checkFormat(spec.folder, ...READABLE_FORMATS);
     if (damaged !== null) throw new TroupeError('storage', damaged, { reason: 'damaged' });
     const lmdb = path.join(spec.folder, 'lmdb');
     const isMade = format !== null;
@@ -154,7 +150,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       if (environment.isNew) syncFolderNow(lmdb);
       const warn = (message: string): void => hooks.warn(message);
       const rowFiles = new AppendFolder(path.join(spec.folder, 'rows'));
-      const loaded = await loadReplica(environment, rowFiles, spec, format !== OLDER_FORMAT, { warn, pause: () => hooks.pause() });
+      const loaded = await loadReplica(environment, rowFiles, spec, hasNewestIndexes(format), { warn, pause: () => hooks.pause() });
       const wal = new WriteAheadLog(environment, new AppendFolder(path.join(spec.folder, 'wal')), loaded.shape.appliedOperation, warn);
       const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));

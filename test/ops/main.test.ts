@@ -125,6 +125,40 @@ test('a node serves, keeps its storage to itself, warns of unknown settings and 
   assert.equal(err, '');
 });
 
+test('verify looks through a folder that no node has open: 0 where all is sound, 1 with what is wrong', async () => {
+  const storage = join(folder, 'verified');
+  const node = start([], { SERVICE__STORAGE__STORAGE_PATH: storage });
+  const port = await node.listening;
+  await untilReady(port);
+  const put = (path: string, body: unknown) =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  await put('/collections/c', { vectors: { size: 2, distance: 'Dot' } });
+  assert.equal((await put('/collections/c/points?wait=true', { points: [{ id: 1, vector: [1, 2] }] })).status, 200);
+  const inUse = await start(['verify', storage]).ended;
+  assert.deepEqual([inUse.code, /in use by another process/.test(inUse.err)], [1, true], inUse.err);
+  node.child.kill('SIGTERM');
+  await node.ended;
+
+  const sound = await start(['verify'], { SERVICE__STORAGE__STORAGE_PATH: storage }).ended;
+  assert.equal(sound.code, 0, sound.out + sound.err);
+  assert.match(sound.out, /^nothing is wrong: looked through 1 collections, 1 shards, 1 points in /);
+  writeFileSync(join(storage, 'collections', 'c', 'config.json'), '{}');
+  const damaged = await start(['verify', storage]).ended;
+  assert.equal(damaged.code, 1, damaged.err);
+  assert.match(damaged.out, /^c: .*config\.json is damaged.*\n1 problem: /);
+  const [none, tooMany, unknown] = await Promise.all([
+    start(['verify', join(folder, 'not-there')]).ended,
+    start(['verify', storage, storage]).ended,
+    start(['verity']).ended,
+  ]);
+  assert.deepEqual([none?.code, tooMany?.code, unknown?.code], [1, 2, 2]);
+  assert.match(none?.err ?? '', /is no storage folder/);
+});
+
 test('a port in use ends with 1 and says whose setting it is', async () => {
   const blocker = createServer().listen(0, '127.0.0.1');
   await once(blocker, 'listening');
