@@ -54,8 +54,7 @@ test('points whose stored vectors are infinite or no numbers are named; deleted 
     [3, Number.NaN, 2, 3, 4],
     [4, 1, 2, 3, Number.NEGATIVE_INFINITY],
   ];
-  applyTo(
-    replica.store,
+  replica.apply(
     withVectors(
       rows.map(([id]) => id as number),
       rows.flatMap(([, ...vector]) => vector),
