@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { unreadableMeta } from './lmdb-meta.js';
-import { codeOf, lacking, requireAddresses, requireDescriptors, requireDiskRoom } from './machine.js';
+import { codeOf, freeBytes, lacking, requireAddresses, requireDescriptors, requireDiskRoom } from './machine.js';
 
 /** Of the lock file: `MDB_txninfo` without its first reader, and a reader. Source: files of lmdb 3.5. */
 const LOCK_HEAD_BYTES = 208;
@@ -120,5 +120,48 @@ export class MapRoom {
     requireAddresses(grown, this.doing, GROWTH_SPARE_BYTES);
     this.pagesLeft += Math.floor(this.mapBytes / PAGE_BYTES);
     this.mapBytes *= 2;
+  }
+}
+
+/** A transaction asks for so many bytes at least, so that a small one looks once. */
+const LOOK_BYTES_MIN = 256 * 2 ** 10;
+
+/**
+ * Whether the disk has room for what a transaction changes (Room-R8). Another program may have filled it since requests were let in; and where
+ * LMDB cannot write a page, it writes its message about it past the end of its memory, which can end the process. What it needs at most: a copy
+ * of each page that changes, and twice the values.
+ */
+export class DiskRoom {
+  private changes = 0;
+  private valueBytes = 0;
+  private fileBytes = 0;
+  /** So many bytes were free when the transaction looked. */
+  private seenBytes = 0;
+
+  /** doing: for errors, «cannot …». free: bytes that are free on the disk of the folder; null if that is not known. */
+  constructor(
+    private readonly folder: string,
+    private readonly doing: string,
+    private readonly free: (folder: string) => number | null = freeBytes,
+  ) {}
+
+  /** A write transaction has begun. */
+  begin({ lastPageNumber }: Pick<MapState, 'lastPageNumber'>): void {
+    this.changes = 0;
+    this.valueBytes = 0;
+    this.seenBytes = 0;
+    this.fileBytes = (lastPageNumber + 1) * PAGE_BYTES;
+  }
+
+  /** A change with so many bytes of value comes. Errors: `storage` of outcome `none` if its pages might have no place. */
+  take(bytes: number): void {
+    this.changes++;
+    this.valueBytes += bytes;
+    const most = Math.min(this.changes * PAGES_PER_CHANGE * PAGE_BYTES, this.fileBytes) + 2 * this.valueBytes;
+    if (most <= this.seenBytes) return;
+    const wanted = Math.max(LOOK_BYTES_MIN, most);
+    this.seenBytes = this.free(this.folder) ?? Number.POSITIVE_INFINITY;
+    if (this.seenBytes < wanted)
+      throw lacking(`${this.doing}: up to ${wanted} bytes more are needed, and ${this.seenBytes} are free; make room on the disk`);
   }
 }

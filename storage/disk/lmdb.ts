@@ -20,7 +20,7 @@ import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { beat } from '../threads/pulse.js';
 import { noteFailedCommit } from './lmdb-meta.js';
-import { MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
+import { DiskRoom, MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
 import { type OwnedFolder, ownedFolderOf } from './owned-folder.js';
 
 /** Names of the databases of a replica; see `replica/records.ts`. */
@@ -124,6 +124,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   readonly isNew: boolean;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
   private readonly room: MapRoom;
+  private readonly diskRoom: DiskRoom;
   private readonly owned: OwnedFolder | null;
   private tables!: Tables<Name>;
   /** The transaction of `begin`. */
@@ -138,7 +139,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     this.folder = folder;
     this.root = root;
     this.room = new MapRoom(`${dataFile(folder)}: cannot write`);
-    this.room.begin(mapOf(root));
+    this.diskRoom = new DiskRoom(folder, `${dataFile(folder)}: cannot write`);
+    this.beginRoom();
     this.owned = ownedFolderOf(folder);
     this.isNew = root.transactionSync(() => {
       const first = root.getWriteTxnId() === 1;
@@ -259,7 +261,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   private hasBegun(): number {
     const number = this.root.getWriteTxnId();
     if (number === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
-    this.room.begin(mapOf(this.root));
+    this.beginRoom();
     return number;
   }
 
@@ -373,10 +375,17 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     await this.root.close();
   }
 
-  /** Errors: `LmdbError` if the map cannot grow for a change with so many bytes of value. */
+  private beginRoom(): void {
+    const map = mapOf(this.root);
+    this.room.begin(map);
+    this.diskRoom.begin(map);
+  }
+
+  /** Errors: `LmdbError` if the map cannot grow, or the disk may have no room, for a change with so many bytes of value. */
   private take(bytes: number): void {
     try {
       this.room.take(bytes);
+      this.diskRoom.take(bytes);
     } catch (error) {
       throw new LmdbError(errorFacts(error).detail, false, error);
     }

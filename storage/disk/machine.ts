@@ -116,7 +116,7 @@ function numberIn(file: string, pattern: RegExp): number | null {
   return value === undefined ? null : Number(value);
 }
 
-function freeBytes(folder: string): number | null {
+export function freeBytes(folder: string): number | null {
   try {
     const { bavail, bsize } = fs.statfsSync(folder);
     return bavail * bsize;

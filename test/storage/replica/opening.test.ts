@@ -4,7 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
-import fs, { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { mock, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -66,6 +66,34 @@ test('a replica that meets a full disk is refused with the figures, and opens wh
     roomy,
     roomy.map(() => null),
   );
+});
+
+test('a replica whose disk another program fills refuses changes before LMDB meets it, and makes them when there is room again', async (t) => {
+  const disk = smallFileSystem(t, 16);
+  if (disk === null) return;
+  const folder = path.join(disk, '0');
+  const replica = await Replica.within(t, specOf(folder));
+  const points = (from: number) =>
+    upsert(Array.from({ length: 40 }, (_, n) => ({ id: from + n, seed: n, payload: { text: 'x'.repeat(5000) } })));
+  replica.apply(points(0));
+  const filler = path.join(disk, 'filler');
+  const leave = (bytes: number) => {
+    rmSync(filler, { force: true });
+    const { bavail, bsize } = statfsSync(disk);
+    writeFileSync(filler, new Uint8Array(bavail * bsize - bytes));
+  };
+  for (const left of [0, 50_000, 150_000, 250_000]) {
+    leave(left);
+    assert.throws(
+      () => replica.apply(points(100)),
+      /data\.mdb: cannot write: up to \d+ bytes more are needed, and \d+ are free; make room on the disk/,
+      `${left} bytes are left`,
+    );
+    assert.equal(replica.points().size, 40);
+  }
+  rmSync(filler);
+  replica.apply(points(100));
+  assert.equal(replica.points().size, 80);
 });
 
 for (const [what, content] of [
