@@ -131,7 +131,7 @@ const LOOK_BYTES_MIN = 256 * 2 ** 10;
  * LMDB cannot write a page, it writes its message about it past the end of its memory, which can end the process. What it needs at most: a copy
  * of each page that changes, and twice the values.
  */
-export class DiskRoom {
+export class WriteRoom {
   private changes = 0;
   private valueBytes = 0;
   private fileBytes = 0;

@@ -20,7 +20,7 @@ import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { beat } from '../threads/pulse.js';
 import { noteFailedCommit } from './lmdb-meta.js';
-import { DiskRoom, MapRoom, type MapState, type OpeningPlan, prepareOpening } from './lmdb-open.js';
+import { MapRoom, type MapState, type OpeningPlan, prepareOpening, WriteRoom } from './lmdb-open.js';
 import { type OwnedFolder, ownedFolderOf } from './owned-folder.js';
 
 /** Names of the databases of a replica; see `replica/records.ts`. */
@@ -124,7 +124,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   readonly isNew: boolean;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
   private readonly room: MapRoom;
-  private readonly diskRoom: DiskRoom;
+  private readonly writeRoom: WriteRoom;
   private readonly owned: OwnedFolder | null;
   private tables!: Tables<Name>;
   /** The transaction of `begin`. */
@@ -139,7 +139,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     this.folder = folder;
     this.root = root;
     this.room = new MapRoom(`${dataFile(folder)}: cannot write`);
-    this.diskRoom = new DiskRoom(folder, `${dataFile(folder)}: cannot write`);
+    this.writeRoom = new WriteRoom(folder, `${dataFile(folder)}: cannot write`);
     this.beginRoom();
     this.owned = ownedFolderOf(folder);
     this.isNew = root.transactionSync(() => {
@@ -378,14 +378,14 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   private beginRoom(): void {
     const map = mapOf(this.root);
     this.room.begin(map);
-    this.diskRoom.begin(map);
+    this.writeRoom.begin(map);
   }
 
   /** Errors: `LmdbError` if the map cannot grow, or the disk may have no room, for a change with so many bytes of value. */
   private take(bytes: number): void {
     try {
       this.room.take(bytes);
-      this.diskRoom.take(bytes);
+      this.writeRoom.take(bytes);
     } catch (error) {
       throw new LmdbError(errorFacts(error).detail, false, error);
     }
