@@ -25,6 +25,18 @@ export type Work =
 /** Reads of more than this are heavy: a quick one takes a tenth of it. */
 export const HEAVY_NS = 1_000_000;
 
+/** Reads of more than this are left also where no quick ones are about: a thread with connections hears nobody while it reads. */
+const LONG_NS = 50_000_000;
+
+/**
+ * Above how many nanoseconds a thread leaves a read to another one. mayLeave: there is another one. hasCompany: quick reads are about, which
+ * would wait for it.
+ */
+export function effortNsMaxOf(mayLeave: boolean, hasCompany: boolean): number {
+  if (!mayLeave) return Number.POSITIVE_INFINITY;
+  return hasCompany ? HEAVY_NS : LONG_NS;
+}
+
 const DECODE_BYTE_NS = 5;
 const SCORE_ROW_NS = 30;
 const SCORE_BYTE_NS = 0.14;

@@ -28,12 +28,12 @@ export function shuffled<T>(found: T[], random: () => number): T[] {
  * Positions of the `limit` best of `scores`, best first, smaller positions first among equals; `own` and NaN are left out.
  * better: which scores are better.
  */
-export function nearestPositions(scores: Float32Array, own: number, limit: number, better: 'larger' | 'smaller'): number[] {
+export function nearestPositions(scores: Float32Array, own: number, limit: number, better: 'larger' | 'smaller'): Uint32Array {
   const sign = better === 'larger' ? 1 : -1;
   const top = new TopRows(Math.min(limit, scores.length));
   for (let at = 0; at < scores.length; at++) {
     const score = scores[at] as number;
     if (at !== own && !Number.isNaN(score)) top.add(at, sign * score);
   }
-  return [...top.ranked().rows];
+  return top.ranked().rows;
 }

@@ -39,6 +39,8 @@ interface Bounds {
   readonly maybe: Uint32Array;
 }
 
+type MatchQuality = ReturnType<FieldIndex['match']>;
+
 interface Evaluation {
   readonly source: FilterSource;
   readonly cache: ConditionCache | undefined;
@@ -49,7 +51,16 @@ interface Evaluation {
   readonly answered: Map<Condition, Uint32Array>;
   /** Conditions that need payloads. */
   readonly open: Condition[];
+  /** Of the bits of all conditions. */
+  heldBytes: number;
 }
+
+/** Bitsets that are kept of a condition: its own, and that of all conditions so far. */
+const BITS_PER_CONDITION = 2;
+/** Values of a condition that an index is asked for between two looks at the clock. */
+const CHECKPOINT_VALUES = 512;
+/** Conditions tested on payloads between two looks at the clock: with many conditions it is looked at after fewer rows. */
+const CHECKPOINT_TESTS = 65_536;
 
 /**
  * Bits of the rows that pass, deleted ones included (the caller masks them). The array is the caller's own.
@@ -115,12 +126,21 @@ export class PortionedFilter {
 
 function evaluationOf(source: FilterSource, cache: ConditionCache | undefined, from: number): Evaluation {
   const schemaOf = (key: string): FieldSchema | undefined => source.fieldSchema?.(key);
-  return { source, cache, from, schemaOf, answered: new Map(), open: [] };
+  return { source, cache, from, schemaOf, answered: new Map(), open: [], heldBytes: 0 };
 }
 
 /** Bits of the rows `from` <= row < rows that pass. */
 function evaluateFrom(filter: Filter, source: FilterSource, cache: ConditionCache | undefined, from: number): Uint32Array {
   const evaluation = evaluationOf(source, cache, from);
+  try {
+    return decidedRows(filter, evaluation);
+  } finally {
+    source.giveBack?.(evaluation.heldBytes);
+  }
+}
+
+function decidedRows(filter: Filter, evaluation: Evaluation): Uint32Array {
+  const { from, source } = evaluation;
   const bounds = filterBounds(filter, evaluation);
   const result = bounds.yes.slice();
   if (bounds.yes !== bounds.maybe) {
@@ -143,7 +163,7 @@ function readPayloads(filter: Filter, evaluation: Evaluation, undecided: Uint32A
   const test = compileFilter(filter, context);
   // When every row is read anyway, each open condition is decided for itself too, so that other filters can use it.
   const keepers = evaluation.from === 0 && count === source.rows ? keepersOf(evaluation, context) : [];
-  readRows(undecided, source, (row, payload) => {
+  readRows(undecided, evaluation, (row, payload) => {
     if (test(row, payload, payload)) setBit(result, row);
     for (const keeper of keepers) if (keeper.test(row, payload, payload)) setBit(keeper.bits, row);
   });
@@ -179,12 +199,13 @@ function contextOf(evaluation: Evaluation): PredicateContext {
 
 function readRows(
   rows: Uint32Array,
-  source: FilterSource,
+  { open, source }: Evaluation,
   visit: (row: number, payload: ReturnType<FilterSource['payload']>) => void,
 ): void {
+  const checkpointRows = Math.max(1, Math.min(CHECKPOINT_ROWS, Math.floor(CHECKPOINT_TESTS / (open.length + 1))));
   let seen = 0;
   forEachBit(rows, (row) => {
-    if (++seen % CHECKPOINT_ROWS === 0) source.checkpoint?.();
+    if (++seen % checkpointRows === 0) source.checkpoint?.();
     visit(row, source.payload(row));
   });
 }
@@ -220,6 +241,7 @@ function filterBounds(filter: Filter, evaluation: Evaluation): Bounds {
 function cheapFirst(conditions: readonly Condition[], source: FilterSource): readonly Condition[] {
   if (conditions.length < 2) return conditions;
   const most = (condition: Condition): number => {
+    source.checkpoint?.();
     if (condition.kind === 'hasId') return condition.ids.length;
     const asked = indexCondition(condition);
     const bound = asked === undefined ? undefined : source.fieldIndex(asked.key)?.cardinality(asked)?.max;
@@ -233,6 +255,10 @@ function conditionBounds(condition: Condition, evaluation: Evaluation): Bounds {
   const { source } = evaluation;
   const answered = evaluation.answered.get(condition);
   if (answered !== undefined) return same(answered);
+  source.checkpoint?.();
+  const bytes = BITS_PER_CONDITION * 4 * wordCount(source.rows);
+  evaluation.heldBytes += bytes;
+  source.hold?.(bytes);
   switch (condition.kind) {
     case 'filter':
       return filterBounds(condition.filter, evaluation);
@@ -255,11 +281,29 @@ function conditionBounds(condition: Condition, evaluation: Evaluation): Bounds {
       const index = source.fieldIndex(asked.key);
       if (index === undefined) return fromCache(condition, evaluation) ?? openBounds(condition, undefined, evaluation);
       const bits = emptyBits(source.rows);
-      const quality = index.match(asked, bits);
+      const quality = matchInPortions(index, asked, bits, source);
       if (quality === 'exact') return answer(condition, bits, evaluation);
       return fromCache(condition, evaluation) ?? openBounds(condition, quality === 'superset' ? bits : undefined, evaluation);
     }
   }
+}
+
+/** As `FieldIndex.match`; long lists of values are looked up in portions, with a look at the clock before each. */
+function matchInPortions(index: FieldIndex, condition: FieldCondition, bits: Uint32Array, source: FilterSource): MatchQuality {
+  if (condition.kind !== 'match' || condition.match.kind !== 'any' || condition.match.values.length <= CHECKPOINT_VALUES)
+    return index.match(condition, bits);
+  const { values } = condition.match;
+  let worst: MatchQuality = 'exact';
+  for (let from = 0; from < values.length; from += CHECKPOINT_VALUES) {
+    source.checkpoint?.();
+    const some = emptyBits(source.rows);
+    const portion = { ...condition, match: { ...condition.match, values: values.slice(from, from + CHECKPOINT_VALUES) } };
+    const quality = index.match(portion, some);
+    if (quality === 'unable') return quality;
+    if (quality === 'superset') worst = quality;
+    unite(bits, some);
+  }
+  return worst;
 }
 
 /** The condition an index is asked for; undefined for conditions on no field. */
@@ -318,7 +362,7 @@ function fromCache(condition: Condition, evaluation: Evaluation): Bounds | undef
   const bits = firstRows(cached.bits, source.rows);
   if (cached.rows < source.rows) {
     const test = compileCondition(condition, contextOf(evaluation));
-    readRows(fullBits(source.rows, cached.rows), source, (row, payload) => {
+    readRows(fullBits(source.rows, cached.rows), evaluation, (row, payload) => {
       if (test(row, payload, payload)) setBit(bits, row);
     });
     cache.set(key, { rows: source.rows, bits });

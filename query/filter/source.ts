@@ -42,8 +42,12 @@ export interface FilterSource {
    * index (see `lookup.ts`), and a field must have the same in every segment.
    */
   fieldSchema?(key: string): FieldSchema | undefined;
-  /** Called now and then while payloads are read; may throw to stop the work (time limit). */
+  /** Called for each condition, and now and then while values are looked up and payloads are read; may throw to stop the work (time limit). */
   checkpoint?(): void;
+  /** Called before memory is taken that grows with the filter, in bytes; may throw where that is too much. */
+  hold?(bytes: number): void;
+  /** What was held is free. */
+  giveBack?(bytes: number): void;
   /** Called before payloads are read; may throw where that is too much work. */
   claim?(work: Work): void;
 }

@@ -10,15 +10,28 @@ import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
+import { type AnswerLimits, NO_LIMITS } from '../threads/deadline.js';
+import type { DistanceMatrix, MatrixRow } from './read-answer.js';
 import type { GroupView, PointView, ReadResult, VectorView } from './result.js';
 
 type FacetHit = Extract<ReadResult, { kind: 'facet' }>['hits'][number];
 type WritePoint = (writer: WireWriter, field: number, point: PointView) => void;
 
-/** The message of an answer, in a buffer of its own. records: its points are RetrievedPoints, else ScoredPoints. */
-export function encodeGrpcResult(result: ReadResult, records: boolean): Uint8Array {
+/** Points that are printed between two checks of the deadline. */
+const CHECK_POINTS = 1024;
+
+/**
+ * The message of an answer, in a buffer of its own. records: its points are RetrievedPoints, else ScoredPoints. Errors: those of the limits,
+ * which are asked again and again.
+ */
+export function encodeGrpcResult(result: ReadResult, records: boolean, limits: AnswerLimits = NO_LIMITS): Uint8Array {
   const writer = new WireWriter();
-  writeResult(writer, result, records ? writeRecord : writeScored);
+  let printed = 0;
+  const write = records ? writeRecord : writeScored;
+  writeResult(writer, result, (to, field, point) => {
+    if (++printed % CHECK_POINTS === 0) limits.check();
+    write(to, field, point);
+  });
   return writer.finish();
 }
 
@@ -65,27 +78,45 @@ function writeResult(writer: WireWriter, result: ReadResult, writePoint: WritePo
       eachBackwards(result.hits, (hit) => writeFacet(writer, hit));
       return;
     case 'matrixPairs':
-      within(writer, 1, () =>
-        eachBackwards(result.pairs, ({ a, b, score }) => {
-          const end = writer.endOf();
-          writer.float(3, score);
-          writeId(writer, 2, b);
-          writeId(writer, 1, a);
-          writer.message(1, end);
-        }),
-      );
+      within(writer, 1, () => writePairs(writer, result.matrix));
       return;
     case 'matrixOffsets':
-      within(writer, 1, () => {
-        eachBackwards(result.ids, (id) => writeId(writer, 4, id));
-        writer.floats(3, Float32Array.from(result.scores));
-        writer.uints(2, result.columns);
-        writer.uints(1, result.rows);
-      });
+      within(writer, 1, () => writeOffsets(writer, result.matrix));
       return;
     default:
       result satisfies never;
   }
+}
+
+function writePairs(writer: WireWriter, { ids, neighbours }: DistanceMatrix): void {
+  for (let from = neighbours.length - 1; from >= 0; from--) {
+    const { at, scores } = neighbours[from] as MatrixRow;
+    for (let i = at.length - 1; i >= 0; i--) {
+      const end = writer.endOf();
+      writer.float(3, scores[i] as number);
+      writeId(writer, 2, ids[at[i] as number] as PointId);
+      writeId(writer, 1, ids[from] as PointId);
+      writer.message(1, end);
+    }
+  }
+}
+
+function writeOffsets(writer: WireWriter, { ids, neighbours }: DistanceMatrix): void {
+  const count = neighbours.reduce((sum, { at }) => sum + at.length, 0);
+  const scores = new Float32Array(count);
+  const rows = new Uint32Array(count);
+  const columns = new Uint32Array(count);
+  let filled = 0;
+  neighbours.forEach((row, from) => {
+    scores.set(row.scores, filled);
+    columns.set(row.at, filled);
+    rows.fill(from, filled, filled + row.at.length);
+    filled += row.at.length;
+  });
+  eachBackwards(ids, (id) => writeId(writer, 4, id));
+  writer.floats(3, scores);
+  writer.uints(2, columns);
+  writer.uints(1, rows);
 }
 
 function writeScored(writer: WireWriter, field: number, point: PointView): void {

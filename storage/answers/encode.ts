@@ -6,12 +6,17 @@
 import { stringifyJson } from '../../protocols/json.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
+import { type AnswerLimits, NO_LIMITS } from '../threads/deadline.js';
 import { floatText, printVector } from './float-text.js';
+import type { DistanceMatrix, MatrixRow } from './read-answer.js';
 import type { GroupView, PointView, ReadResult, VectorView } from './result.js';
 
-/** The `result` of an answer as JSON bytes, in a buffer of their own that can be transferred. */
-export function encodeResult(result: ReadResult): Uint8Array {
-  const writer = new JsonWriter();
+/**
+ * The `result` of an answer as JSON bytes, in a buffer of their own that can be transferred. Errors: those of the limits, which are asked again and
+ * again.
+ */
+export function encodeResult(result: ReadResult, limits: AnswerLimits = NO_LIMITS): Uint8Array {
+  const writer = new JsonWriter(limits);
   writeResult(writer, result);
   return writer.finish();
 }
@@ -54,20 +59,41 @@ function writeResult(writer: JsonWriter, result: ReadResult): void {
       writer.ascii('}');
       return;
     case 'matrixPairs':
-      writer.ascii('{"pairs":');
-      writer.list(result.pairs, ({ a, b, score }) => writer.ascii(`{"a":${idText(a)},"b":${idText(b)},"score":${floatText(score)}}`));
-      writer.ascii('}');
+      writePairs(writer, result.matrix);
       return;
-    case 'matrixOffsets': {
-      writer.ascii(`{"offsets_row":[${result.rows.join()}],"offsets_col":[${result.columns.join()}],"scores":`);
-      writer.floats(Float32Array.from(result.scores));
-      writer.ascii(',"ids":');
-      writer.list(result.ids, (id) => writer.ascii(idText(id)));
-      writer.ascii('}');
+    case 'matrixOffsets':
+      writeOffsets(writer, result.matrix);
       return;
-    }
     default:
       result satisfies never;
+  }
+}
+
+function writePairs(writer: JsonWriter, { ids, neighbours }: DistanceMatrix): void {
+  const names = ids.map(idText);
+  writer.ascii('{"pairs":');
+  writer.list(eachPair(neighbours), ({ from, at, score }) => {
+    writer.ascii(`{"a":${names[from]},"b":${names[at]},"score":${floatText(score)}}`);
+  });
+  writer.ascii('}');
+}
+
+function writeOffsets(writer: JsonWriter, { ids, neighbours }: DistanceMatrix): void {
+  writer.ascii('{"offsets_row":');
+  writer.list(eachPair(neighbours), ({ from }) => writer.ascii(String(from)));
+  writer.ascii(',"offsets_col":');
+  writer.list(eachPair(neighbours), ({ at }) => writer.ascii(String(at)));
+  writer.ascii(',"scores":');
+  writer.list(eachPair(neighbours), ({ score }) => writer.ascii(floatText(score)));
+  writer.ascii(',"ids":');
+  writer.list(ids, (id) => writer.ascii(idText(id)));
+  writer.ascii('}');
+}
+
+function* eachPair(neighbours: readonly MatrixRow[]): Generator<{ from: number; at: number; score: number }> {
+  for (let from = 0; from < neighbours.length; from++) {
+    const { at, scores } = neighbours[from] as MatrixRow;
+    for (let i = 0; i < at.length; i++) yield { from, at: at[i] as number, score: scores[i] as number };
   }
 }
 
@@ -152,6 +178,8 @@ function idText(id: PointId): string {
   return typeof id === 'string' ? `"${id}"` : id.toString();
 }
 
+/** Items of lists that are printed between two checks of the deadline. */
+const CHECK_ITEMS = 1024;
 /** An answer is written in one go, so all take turns with one buffer. One that a large answer needs is not kept. */
 const KEPT_BYTES_MAX = 1 << 18;
 let kept = Buffer.allocUnsafeSlow(1024);
@@ -162,6 +190,9 @@ class JsonWriter {
   private buffer = kept;
   private length = 0;
   private pending = '';
+  private printed = 0;
+
+  constructor(private readonly limits: AnswerLimits) {}
 
   ascii(text: string): void {
     this.pending += text;
@@ -199,6 +230,7 @@ class JsonWriter {
   list<Item>(items: Iterable<Item>, write: (item: Item) => void): void {
     let separator = '[';
     for (const item of items) {
+      if (++this.printed % CHECK_ITEMS === 0) this.limits.check();
       this.ascii(separator);
       separator = ',';
       write(item);
@@ -210,6 +242,8 @@ class JsonWriter {
   finish(): Uint8Array {
     this.flush();
     if (this.buffer.length <= KEPT_BYTES_MAX) kept = this.buffer;
+    this.limits.check();
+    this.limits.hold(this.length);
     return new Uint8Array(this.buffer.buffer.slice(0, this.length));
   }
 
@@ -223,7 +257,10 @@ class JsonWriter {
   private reserve(bytes: number): void {
     const needed = this.length + bytes;
     if (needed <= this.buffer.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.buffer.length * 2));
+    const size = Math.max(needed, this.buffer.length * 2);
+    this.limits.check();
+    this.limits.hold(size - this.buffer.length);
+    const larger = Buffer.allocUnsafeSlow(size);
     larger.set(this.buffer.subarray(0, this.length));
     this.buffer = larger;
   }

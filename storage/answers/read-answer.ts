@@ -4,6 +4,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { RetrieveQuery } from '../../protocols/model/query.js';
 import type { ReadRequest } from '../requests/read-request.js';
+import { NO_LIMITS } from '../threads/deadline.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { encodeResult } from './encode.js';
 import { encodeGrpcResult } from './encode-grpc.js';
@@ -13,13 +14,20 @@ import type { PointView, ReadResult } from './result.js';
 export interface DistanceMatrix {
   /** The sample in id order; empty when there are not two points. */
   readonly ids: readonly PointId[];
-  /** For each of them, its nearest in the sample, best first: positions in `ids`. */
-  readonly neighbours: readonly (readonly { readonly at: number; readonly score: number }[])[];
+  /** For each of them, its nearest in the sample, best first. Columns, as there may be as many as the sample has pairs. */
+  readonly neighbours: readonly MatrixRow[];
 }
 
-/** JSON of the `result`, or the message of the answer. */
-export function encodeRead(operation: ReadOperation, { message }: RawRequest, result: ReadResult): Uint8Array {
-  return message === undefined ? encodeResult(result) : encodeGrpcResult(result, operation === 'retrieve' || operation === 'scroll');
+/** The nearest of one point of a sample. at: positions in the sample. Both have one length. */
+export interface MatrixRow {
+  readonly at: Uint32Array;
+  readonly scores: Float32Array;
+}
+
+/** JSON of the `result`, or the message of the answer. Errors: those of the limits. */
+export function encodeRead(operation: ReadOperation, { message }: RawRequest, result: ReadResult, limits = NO_LIMITS): Uint8Array {
+  if (message === undefined) return encodeResult(result, limits);
+  return encodeGrpcResult(result, operation === 'retrieve' || operation === 'scroll', limits);
 }
 
 /** lists: of each query, in their order. */
@@ -41,16 +49,4 @@ export function pointResult(query: RetrieveQuery, points: readonly PointView[]):
   const [point] = points;
   if (point === undefined) throw new TroupeError('notFound', `Point with id ${query.ids[0]} does not exists!`);
   return { kind: 'point', point };
-}
-
-export function matrixResult(answer: 'pairs' | 'offsets', { ids, neighbours }: DistanceMatrix): ReadResult {
-  if (answer === 'pairs') {
-    const pairs = neighbours.flatMap((list, from) =>
-      list.map(({ at, score }) => ({ a: ids[from] as PointId, b: ids[at] as PointId, score })),
-    );
-    return { kind: 'matrixPairs', pairs };
-  }
-  const rows = neighbours.flatMap((list, from) => list.map(() => from));
-  const flat = neighbours.flat();
-  return { kind: 'matrixOffsets', rows, columns: flat.map(({ at }) => at), scores: flat.map(({ score }) => score), ids };
 }

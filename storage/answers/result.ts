@@ -3,6 +3,7 @@
 import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
+import type { DistanceMatrix } from './read-answer.js';
 
 /** A point of an answer: what is undefined is left out. */
 export interface PointView {
@@ -42,11 +43,4 @@ export type ReadResult =
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'groups'; readonly groups: readonly GroupView[] }
   | { readonly kind: 'facet'; readonly hits: readonly { readonly value: string | number | bigint | boolean; readonly count: number }[] }
-  | { readonly kind: 'matrixPairs'; readonly pairs: readonly { readonly a: PointId; readonly b: PointId; readonly score: number }[] }
-  | {
-      readonly kind: 'matrixOffsets';
-      readonly rows: readonly number[];
-      readonly columns: readonly number[];
-      readonly scores: readonly number[];
-      readonly ids: readonly PointId[];
-    };
+  | { readonly kind: 'matrixPairs' | 'matrixOffsets'; readonly matrix: DistanceMatrix };

@@ -3,7 +3,7 @@
  * figures for all threads.
  *
  * - **Memory-M1** The budget is a share of the tightest limit (`storage.performance.memory_budget_mb`). What requests need beyond stored points
- *   (bodies, answers) has a quarter of it, over all connections and threads.
+ *   (bodies, what reads find and print, answers) has a quarter of it, over all connections and threads; one read has at most half of that.
  * - **Memory-M2** Who needs memory for a request reserves it first, as bytes come and not as a client announces them; without room the request
  *   is refused (`busy` for what reads, `outOfMemory` for what changes something) and has no effect. What ends gives its memory back,
  *   also by the end of its thread.
@@ -18,16 +18,16 @@
 import { type ErrorCode, TroupeError } from '../../protocols/errors.js';
 import type { MemoryBudget } from './budget.js';
 
-export const ACCOUNTS = ['bodies', 'answers', 'filters', 'builds'] as const;
+export const ACCOUNTS = ['bodies', 'reads', 'answers', 'filters', 'builds'] as const;
 
 /**
- * bodies: of requests, until they are answered. answers: that clients have not taken. filters: kept results of
+ * bodies: of requests, until they are answered. reads: what reads under way have found and printed. answers: that clients have not taken. filters: kept results of
  * filters. builds: what builds under way may need.
  */
 export type Account = (typeof ACCOUNTS)[number];
 
 /** Accounts that share the part of the budget that is for requests. */
-export const REQUEST_ACCOUNTS: readonly Account[] = ['bodies', 'answers'];
+export const REQUEST_ACCOUNTS: readonly Account[] = ['bodies', 'reads', 'answers'];
 
 const MEBIBYTE = 1 << 20;
 
@@ -41,6 +41,14 @@ export function noRoomForRequest(code: Extract<ErrorCode, 'busy' | 'outOfMemory'
   const detail =
     'the requests under way need all memory that this node has for requests: retry later, with fewer requests at a time or smaller ones';
   return new TroupeError(code, detail, { retryAfterMs: RETRY_MS, outcome: 'none' });
+}
+
+/** Why a read ends that found or would print too much, and what to do. */
+export function noRoomForRead(): TroupeError {
+  const detail =
+    'the read needs more memory than this node has for a read: ask for fewer points at a time (`limit`, `sample`, fewer queries in a batch), or ' +
+    'give the node more memory (`storage.performance.memory_budget_mb`)';
+  return new TroupeError('busy', detail, { outcome: 'none' });
 }
 
 /** Why this node takes no more points, and what to do. max, used: bytes of the process. */

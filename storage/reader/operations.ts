@@ -2,6 +2,7 @@
 
 import { encodeRead } from '../answers/read-answer.js';
 import { decodeRead } from '../requests/read-request.js';
+import { limitsOf } from '../threads/deadline.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { readWalk } from '../walk/read.js';
 import { walkRows } from './query/row-answers.js';
@@ -14,5 +15,6 @@ export function runRead(operation: ReadOperation, request: RawRequest, context: 
     operation,
     request,
     walkRows(context, (scope) => readWalk(scope, read)),
+    limitsOf(context.snapshots),
   );
 }

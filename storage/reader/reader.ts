@@ -10,9 +10,10 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
-import { HEAVY_NS } from '../../query/effort.js';
+import { effortNsMaxOf, HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
+import { HeldMemory } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
@@ -76,6 +77,9 @@ export interface AskPeers {
   ask(peer: PeerId, question: PortionQuestion, waitMs: number): Promise<PortionResult>;
 }
 
+/** A read that takes longer than was expected leaves a thread with connections, which hears nobody meanwhile, after so long. */
+const DEAF_MS = 200;
+
 /** After this long the main thread asks another peer. */
 const SLOW_MS = 2000;
 
@@ -85,6 +89,8 @@ export type OpenDoor = (reader: Reader, message: Extract<ToReader, { kind: 'door
 export class Reader {
   /** What this thread has of the node's memory. */
   readonly memory: Ledger;
+  /** Of the read under way. */
+  private readonly held: HeldMemory;
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
   private readonly memories = new CommonMemories();
   private readonly asleep = new Map<ReplicaKey, Sleeping>();
@@ -113,6 +119,8 @@ export class Reader {
     this.memory = new Ledger(data.memory);
     const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes));
     this.context = { index: data.index, turns: new ScratchTurns(data.scratchTurns, data.index), deadline: new Deadline(), filters };
+    this.held = new HeldMemory(this.memory);
+    this.context.deadline.memory = this.held;
   }
 
   receive(message: ToReader): void {
@@ -299,17 +307,20 @@ export class Reader {
     }
   }
 
-  /** As `answer`. Throws `TooHeavy` where quick reads are about and another thread should do this one. */
+  /** As `answer`. Throws `TooHeavy` where another thread should do this one: quick reads are about, or it takes long and clients are connected. */
   private answerOrLeave(read: Read, usage: HardwareUsage | null): Answer | null {
     const { deadline } = this.context;
     const startedMs = performance.now();
     deadline.effortNs = 0;
-    deadline.effortNsMax = read.mayLeave && this.company.isThere(startedMs) ? HEAVY_NS : Number.POSITIVE_INFINITY;
+    if (read.mayLeave) deadline.leaveAtMs = steadyNowMs() + DEAF_MS;
+    deadline.effortNsMax = effortNsMaxOf(read.mayLeave, this.company.isThere(startedMs));
     try {
       deadline.claim({ kind: 'decode', bytes: read.request.body?.length ?? 0 });
       return this.answer(read, usage);
     } finally {
       deadline.effortNsMax = Number.POSITIVE_INFINITY;
+      deadline.leaveAtMs = Number.POSITIVE_INFINITY;
+      this.held.release();
       this.company.note(deadline.effortNs <= HEAVY_NS, startedMs, performance.now());
     }
   }

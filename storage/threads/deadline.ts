@@ -1,7 +1,8 @@
-/** The limits of the request that a worker executes: time, and work for this thread. */
+/** The limits of the request that a worker executes: time, work for this thread, and memory. */
 
 import { TroupeError } from '../../protocols/errors.js';
 import { effortNs, type Work } from '../../query/effort.js';
+import type { HeldMemory } from '../memory/held-memory.js';
 import { steadyNowMs } from './clock.js';
 import { beat } from './pulse.js';
 
@@ -13,10 +14,21 @@ export class Deadline {
   /** Estimated work of what was begun. */
   effortNs = 0;
 
+  /** `steadyNowMs()` from which on the request is left to another thread, however little work was expected. */
+  leaveAtMs = Number.POSITIVE_INFINITY;
+
   /** Called before work is begun that grows with the data. Throws `TooHeavy`, before it costs much, where another thread should do it. */
   claim(work: Work): void {
     this.effortNs += effortNs(work);
     if (this.effortNs > this.effortNsMax) throw new TooHeavy();
+  }
+
+  /** Memory of the request; null: it is not counted. */
+  memory: HeldMemory | null = null;
+
+  /** Called before memory is taken that grows with the answer, in bytes. Errors: `busy`. */
+  hold(bytes: number): void {
+    this.memory?.take(bytes);
   }
 
   /** Shared memory that says whether somebody still waits for the answer (`HeavyRead`); null: somebody does. */
@@ -28,20 +40,34 @@ export class Deadline {
     return steadyNowMs() > this.deadlineMs || (this.gone !== null && Atomics.load(this.gone, 0) !== 0);
   };
 
-  /** Throws once that is so, for loops in TypeScript. Errors: `timeout`. */
+  /** Throws once that is so, for loops in TypeScript, and `TooHeavy` where another thread should go on. Errors: `timeout`. */
   check(): void {
     if (this.expired()) throw timeLimitReached();
+    if (steadyNowMs() > this.leaveAtMs) throw new TooHeavy();
   }
 }
 
-/** Checks the deadline of the read that these snapshots belong to. Errors: `timeout`. */
-export function checkDeadline(
-  snapshots: readonly { readonly segments: readonly { readonly reader: { readonly deadline: Deadline } }[] }[],
-): void {
-  snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.deadline.check();
+/** What printing an answer asks of its read. */
+export type AnswerLimits = Pick<Deadline, 'check' | 'hold'>;
+
+/** Of answers that are printed elsewhere than in a reader. */
+export const NO_LIMITS: AnswerLimits = { check: () => {}, hold: () => {} };
+
+/** The limits of the read that these snapshots belong to. */
+export function limitsOf(snapshots: readonly Limited[]): Deadline | undefined {
+  return snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.deadline;
 }
 
-/** The request is too much work for this thread. No answer for a client: whoever sets `effortNsMax` catches it. */
+interface Limited {
+  readonly segments: readonly { readonly reader: { readonly deadline: Deadline } }[];
+}
+
+/** Checks the deadline of the read that these snapshots belong to. Errors: `timeout`. */
+export function checkDeadline(snapshots: readonly Limited[]): void {
+  limitsOf(snapshots)?.check();
+}
+
+/** The request is too much work for this thread. No answer for a client: whoever sets `effortNsMax` or `leaveAtMs` catches it. */
 export class TooHeavy extends Error {}
 
 export function timeLimitReached(): TroupeError {

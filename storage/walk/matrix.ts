@@ -4,7 +4,7 @@ import { compareIds } from '../../protocols/model/point-id.js';
 import type { MatrixQuery } from '../../protocols/model/query.js';
 import { nearestPositions } from '../../query/matrix.js';
 import { betterOf } from '../../query/shown-score.js';
-import type { DistanceMatrix } from '../answers/read-answer.js';
+import type { DistanceMatrix, MatrixRow } from '../answers/read-answer.js';
 import { NO_EXTRAS } from '../threads/portion.js';
 import { listNode } from './points.js';
 import { spaceFacts } from './space.js';
@@ -17,11 +17,12 @@ export function* matrixWalk<Hit extends WalkHit>(scope: Scope<Hit>, query: Matri
   const node = { ...listNode(filter, sample), using };
   const drawn = yield* scope.ask('level', { node, query: { kind: 'sample', having: using }, lists: [], extras: NO_EXTRAS });
   if (drawn.length < 2) return { ids: [], neighbours: [] };
-  const hits = yield* scope.ask('comparable', { hits: [...drawn].sort((a, b) => compareIds(a.id, b.id)), using });
-  const neighbours: { at: number; score: number }[][] = [];
+  const hits = yield* scope.ask('comparable', { hits: [...drawn].sort((a, b) => compareIds(a.id, b.id)), using, kept: limit });
+  const neighbours: MatrixRow[] = [];
   for (let own = 0; own < hits.length; own++) {
     const scores = yield* scope.ask('scores', { hits, using, at: own });
-    neighbours.push(nearestPositions(scores, own, limit, better).map((at) => ({ at, score: scores[at] as number })));
+    const at = nearestPositions(scores, own, limit, better);
+    neighbours.push({ at, scores: Float32Array.from(at, (position) => scores[position] as number) });
   }
   return { ids: hits.map(({ id }) => id), neighbours };
 }

@@ -119,7 +119,7 @@ function* diverseWalk<Hit extends WalkHit>(
 ): Walk<Hit, readonly Hit[]> {
   const { using } = node;
   const { distance } = spaceFacts(scope.params, using);
-  const hits = yield* scope.ask('comparable', { hits: nearest, using });
+  const hits = yield* scope.ask('comparable', { hits: nearest, using, kept: 0 });
   const relevance = similarScores(
     distance,
     Float32Array.from(hits, ({ score }) => score),

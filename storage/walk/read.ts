@@ -1,7 +1,7 @@
 /** A read operation as a walk. */
 
 import type { ShardKeySelector } from '../../protocols/model/cluster.js';
-import { matrixResult, pointResult, queriedResult } from '../answers/read-answer.js';
+import { pointResult, queriedResult } from '../answers/read-answer.js';
 import type { ReadResult } from '../answers/result.js';
 import type { ReadRequest } from '../requests/read-request.js';
 import { groupsWalk } from './groups.js';
@@ -32,7 +32,10 @@ export function* readWalk<Hit extends WalkHit>(scope: Scope<Hit>, read: ReadRequ
     case 'facet':
       return { kind: 'facet', hits: yield* within(scope, read.query.shardKey, (own) => facetWalk(own, read.query)) };
     case 'matrix':
-      return matrixResult(read.answer, yield* within(scope, read.query.shardKey, (own) => matrixWalk(own, read.query)));
+      return {
+        kind: read.answer === 'pairs' ? 'matrixPairs' : 'matrixOffsets',
+        matrix: yield* within(scope, read.query.shardKey, (own) => matrixWalk(own, read.query)),
+      };
     default:
       return read satisfies never;
   }

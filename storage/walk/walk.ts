@@ -102,8 +102,8 @@ export interface Needs<Hit extends WalkHit> {
   readonly lookup: { readonly collection: string };
   /** Points by id, in the order asked for, each once, without those that are not there. collection: another one; null: the asked one. */
   readonly points: { readonly collection: string | null; readonly query: RetrieveQuery };
-  /** Those of the hits that have a vector, in their order, to be compared with one another. */
-  readonly comparable: { readonly hits: readonly Hit[]; readonly using: string };
+  /** Those of the hits that have a vector, in their order, to be compared with one another. kept: scores of each that are for the answer. */
+  readonly comparable: { readonly hits: readonly Hit[]; readonly using: string; readonly kept: number };
   /** Scores of all of `hits` (a list that `comparable` gave) by the vector of the one at a position. */
   readonly scores: { readonly hits: readonly Hit[]; readonly using: string; readonly at: number };
   /** How many points pass. */

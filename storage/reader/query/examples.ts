@@ -24,6 +24,8 @@ import { vectorSpace } from '../snapshot/vector-space.js';
 
 /** Rows scored at once: their similarities to some examples stay in the processor's cache. */
 const BLOCK_ROWS = 4096;
+/** Examples looked at between two checks of the deadline. */
+const CHECK_EXAMPLES = 256;
 /** Similarities held at once: thousands of examples make the blocks of rows smaller. */
 const BLOCK_SCORES = 1 << 20;
 
@@ -45,7 +47,10 @@ export function exampleHits(
   const lists = snapshots.flatMap((snapshot) =>
     snapshot.segments.map((view) => {
       // A value that does not fit is refused, also where there is no row to compare it with.
-      for (const value of values) scoreRows(view, space, value, NO_ROWS);
+      values.forEach((value, at) => {
+        if (at % CHECK_EXAMPLES === 0) view.reader.deadline.check();
+        scoreRows(view, space, value, NO_ROWS);
+      });
       const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
       const [first] = values;
       if (first !== undefined) view.reader.deadline.claim(scoringWork(view, space, first, rows.length, values.length));

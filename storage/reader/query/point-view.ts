@@ -37,6 +37,12 @@ export class PointViews {
     return { kind: 'show', points, numbers: this.numbers };
   }
 
+  /** What so many rows take until they are printed, about: a payload is a copy of its text. */
+  bytes(points: number): number {
+    const vectors = this.names === null ? 0 : this.names.length * VECTOR_BYTES + this.numbers * NUMBER_BYTES;
+    return points * (POINT_BYTES + (this.withPayload.kind === 'none' ? 0 : PAYLOAD_BYTES) + vectors);
+  }
+
   /** The row without score or version. */
   record(view: SegmentView, row: number): PointView {
     return recordView({ id: view.id(row) }, this.parts(view, row));
@@ -75,6 +81,11 @@ export class PointViews {
   }
 }
 
+/** An object of a point, one of a vector with its array, and one of a payload with a short text. */
+const POINT_BYTES = 128;
+const VECTOR_BYTES = 256;
+const NUMBER_BYTES = 4;
+const PAYLOAD_BYTES = 256;
 /** Numbers of a sparse vector, about: indices and values. */
 const SPARSE_NUMBERS = 200;
 

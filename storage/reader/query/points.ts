@@ -5,7 +5,7 @@ import { compareIds, type PointId } from '../../../protocols/model/point-id.js';
 import type { RetrieveQuery } from '../../../protocols/model/query.js';
 import { countBits, hasBit } from '../../../query/filter/bits.js';
 import type { PointView } from '../../answers/result.js';
-import { checkDeadline } from '../../threads/deadline.js';
+import { limitsOf } from '../../threads/deadline.js';
 import { type Hit, hitOf } from '../nearest/hit.js';
 import { filterBits } from '../snapshot/filter-source.js';
 import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
@@ -34,13 +34,16 @@ export function findPoint(snapshots: readonly ReplicaSnapshot[], id: PointId): F
 /** The points in the order they are asked for; missing ones and repetitions are left out. */
 export function retrievePoints(snapshots: readonly ReplicaSnapshot[], query: RetrieveQuery): PointView[] {
   const views = pointViews(snapshots, query);
-  snapshots.find(({ segments }) => segments.length > 0)?.segments[0]?.reader.deadline.claim(views.work(query.ids.length));
+  const limits = limitsOf(snapshots);
+  limits?.claim(views.work(query.ids.length));
   const points: PointView[] = [];
   let looked = 0;
   for (const id of new Set(query.ids)) {
-    if (++looked % CHECK_ROWS === 0) checkDeadline(snapshots);
+    if (++looked % CHECK_ROWS === 0) limits?.check();
     const found = findPoint(snapshots, id);
-    if (found !== undefined) points.push(views.record(found.view, found.row));
+    if (found === undefined) continue;
+    if (points.length % CHECK_ROWS === 0) limits?.hold(views.bytes(CHECK_ROWS));
+    points.push(views.record(found.view, found.row));
   }
   return points;
 }

@@ -5,7 +5,7 @@ import type { VectorValue } from '../../../protocols/model/vector.js';
 import type { TermValue } from '../../../query/filter/lookup.js';
 import type { GroupValue } from '../../../query/group.js';
 import type { PointView } from '../../answers/result.js';
-import { checkDeadline } from '../../threads/deadline.js';
+import { checkDeadline, limitsOf } from '../../threads/deadline.js';
 import { type Answers, type Needs, type ResolvedInputs, type Scope, type ShownPoint, type Walk, walkNow } from '../../walk/walk.js';
 import { candidatesOf } from '../nearest/candidates.js';
 import type { Hit } from '../nearest/hit.js';
@@ -24,6 +24,14 @@ import { countPoints, retrievePoints } from './points.js';
 
 /** Payloads read between two checks of the deadline. */
 const CHECK_HITS = 1024;
+
+/** A level of a query that finds nothing, and what is kept of one that does. */
+const LEVEL_NS = 2000;
+const LEVEL_BYTES = 256;
+const HIT_BYTES = 128;
+/** A pair of a matrix is sorted and printed; as it is held, with one more copy as text. */
+const PAIR_NS = 200;
+const PAIR_BYTES = 32;
 
 /** Runs a walk on the rows of some snapshots. Errors: those of the walk; `timeout`. */
 export function walkRows<Result>(context: ReadContext, start: (scope: Scope<Hit>) => Walk<Hit, Result>): Result {
@@ -61,15 +69,24 @@ class RowAnswers implements Answers<Hit> {
   level({ node, query, lists }: Needs<Hit>['level']): readonly Hit[] {
     const { snapshots, random } = this.context;
     // A request may have hundreds of thousands of queries that take no time at all.
-    checkDeadline(snapshots);
-    return levelHits(snapshots, { node, query, lists, candidates: lists.length === 0 ? null : candidatesOf(lists) }, random);
+    const limits = limitsOf(snapshots);
+    limits?.check();
+    limits?.claim({ kind: 'planned', ns: LEVEL_NS });
+    const hits = levelHits(snapshots, { node, query, lists, candidates: lists.length === 0 ? null : candidatesOf(lists) }, random);
+    limits?.hold(LEVEL_BYTES + hits.length * HIT_BYTES);
+    return hits;
   }
 
   shown({ hits, extras }: Needs<Hit>['shown']): readonly ShownPoint[] {
     const { config, vectors } = firstOf(this.context);
     const views = new PointViews(config, vectors, extras.withPayload, extras.withVector);
-    hits[0]?.view.reader.deadline.claim(views.work(hits.length));
-    return hits.map(({ view, row }) => views.parts(view, row));
+    const limits = hits[0]?.view.reader.deadline;
+    limits?.claim(views.work(hits.length));
+    limits?.hold(views.bytes(hits.length));
+    return hits.map(({ view, row }, at) => {
+      if (at % CHECK_HITS === 0) limits?.check();
+      return views.parts(view, row);
+    });
   }
 
   groupValues({ hits, groupBy }: Needs<Hit>['groupValues']): readonly (readonly GroupValue[])[] {
@@ -92,7 +109,11 @@ class RowAnswers implements Answers<Hit> {
     return retrievePoints(collection === null ? this.context.snapshots : this.context.lookup(collection), query);
   }
 
-  comparable({ hits }: Needs<Hit>['comparable']): readonly Hit[] {
+  comparable({ hits, kept }: Needs<Hit>['comparable']): readonly Hit[] {
+    const pairs = hits.length * Math.min(kept, hits.length - 1);
+    const limits = limitsOf(this.context.snapshots);
+    limits?.claim({ kind: 'planned', ns: pairs * PAIR_NS });
+    limits?.hold(pairs * PAIR_BYTES);
     return hits;
   }
 

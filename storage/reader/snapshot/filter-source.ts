@@ -57,6 +57,14 @@ class SegmentSource implements FilterSource {
     this.view.reader.deadline.claim(work);
   }
 
+  hold(bytes: number): void {
+    this.view.reader.deadline.hold(bytes);
+  }
+
+  giveBack(bytes: number): void {
+    this.view.reader.deadline.memory?.give(bytes);
+  }
+
   checkpoint(): void {
     this.view.reader.deadline.check();
   }

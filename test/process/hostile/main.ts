@@ -1,5 +1,5 @@
 /**
- * `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--heap 256] [--absurd-every 50] [--seed S]`: see `run.ts`. Exit code 1
+ * `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--memory 512] [--absurd-every 50] [--seed S]`: see `run.ts`. Exit code 1
  * when something must not be.
  */
 
@@ -14,12 +14,14 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '1000000' },
     minutes: { type: 'string', default: '60' },
     connections: { type: 'string', default: '8' },
-    heap: { type: 'string', default: '256' },
+    memory: { type: 'string', default: '512' },
     'absurd-every': { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
-const wrong = (['requests', 'minutes', 'connections', 'heap', 'absurd-every', 'seed'] as const).find((name) => !(Number(values[name]) > 0));
+const wrong = (['requests', 'minutes', 'connections', 'memory', 'absurd-every', 'seed'] as const).find(
+  (name) => !(Number(values[name]) > 0),
+);
 if (wrong !== undefined) {
   process.stderr.write(`--${wrong}: expected a number above 0, got ${values[wrong]}\n`);
   process.exit(2);
@@ -32,7 +34,7 @@ const report = await runHostile({
   requests: Number(values.requests),
   milliseconds: Number(values.minutes) * 60_000,
   connections: Number(values.connections),
-  heapMb: Number(values.heap),
+  memoryMb: Number(values.memory),
   absurdEvery: Number(values['absurd-every']),
 });
 rmSync(folder, { recursive: true, force: true, maxRetries: 5 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
-import { HEAVY_NS } from '../../../query/effort.js';
+import { effortNsMaxOf, HEAVY_NS } from '../../../query/effort.js';
 import { runRead } from '../../../storage/reader/operations.js';
 import { TooHeavy } from '../../../storage/threads/deadline.js';
 import type { RawRequest, ReadOperation } from '../../../storage/threads/messages.js';
@@ -42,11 +42,11 @@ await fixture.addSealed(
 );
 
 /** Whether a thread that quick reads wait for leaves the read to another one. */
-function isHeavy(operation: ReadOperation, body: unknown): boolean {
+function isHeavy(operation: ReadOperation, body: unknown, effortNsMax = HEAVY_NS): boolean {
   const { deadline } = fixture;
   const request: RawRequest = { path: {}, query: {}, body: Buffer.from(JSON.stringify(body)), deadlineMs: 0 };
   deadline.effortNs = 0;
-  deadline.effortNsMax = HEAVY_NS;
+  deadline.effortNsMax = effortNsMax;
   try {
     runRead(operation, request, contextOf(fixture));
     return false;
@@ -90,6 +90,16 @@ test('scores by many examples, of all multivectors and of all pairs of a sample 
   assert.equal(isHeavy('recommend', { positive, strategy: 'best_score', using: 'dense', limit: 3 }), true);
   assert.equal(isHeavy('query', { query: Array.from({ length: 8 }, numbers), using: 'multi', limit: 3 }), true);
   assert.equal(isHeavy('matrixPairs', { sample: 1000, limit: 3, using: 'dense' }), true);
+});
+
+test('without company reads of some milliseconds stay, and long ones leave: other connections of the thread are not heard meanwhile', () => {
+  const isLong = (operation: ReadOperation, body: unknown): boolean => isHeavy(operation, body, effortNsMaxOf(true, false));
+  assert.equal(isLong('matrixPairs', { sample: 200, limit: 3, using: 'dense' }), false);
+  assert.equal(isLong('matrixPairs', { sample: 2000, limit: 3, using: 'dense' }), true);
+  const exact = { ...search, params: { exact: true } };
+  assert.equal(isLong('query', exact), false);
+  assert.equal(isLong('queryBatch', { searches: Array.from({ length: 500 }, () => exact) }), true);
+  assert.equal(effortNsMaxOf(false, true), Number.POSITIVE_INFINITY);
 });
 
 test('a read that nobody waits for any more ends', () => {

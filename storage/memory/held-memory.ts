@@ -1,0 +1,38 @@
+/** What one read of a thread gathers before its answer is on its way, counted in the ledger while it grows. */
+
+import { noRoomForRead, noRoomForRequest } from './ledger.js';
+import type { Ledger } from './shared-ledger.js';
+
+/** The ledger is asked for so much at a time, and never by a read that holds less. */
+const STEP_BYTES = 1 << 18;
+/** One read may have this part of the memory for requests. A reader's heap has the size of all of it (Memory-M5). */
+const READ_SHARE = 0.5;
+
+export class HeldMemory {
+  #bytes = 0;
+  #reserved = 0;
+
+  constructor(private readonly ledger: Pick<Ledger, 'budget' | 'release' | 'reserve'>) {}
+
+  /** Called before the read takes so much more. Errors: `busy`. */
+  take(bytes: number): void {
+    this.#bytes += bytes;
+    const steps = Math.floor(this.#bytes / STEP_BYTES) * STEP_BYTES;
+    if (steps <= this.#reserved) return;
+    if (this.#bytes > this.ledger.budget.requestBytes * READ_SHARE) throw noRoomForRead();
+    if (!this.ledger.reserve('reads', steps - this.#reserved)) throw noRoomForRequest('busy');
+    this.#reserved = steps;
+  }
+
+  /** So much of it is free. It stays reserved, for what the read takes next. */
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+
+  /** The read is over. */
+  release(): void {
+    this.ledger.release('reads', this.#reserved);
+    this.#bytes = 0;
+    this.#reserved = 0;
+  }
+}
