@@ -55,8 +55,8 @@ export function decodeRead(operation: ReadOperation, { body: bytes, message, pat
   return decode(body, path);
 }
 
-function checkJson(json: Uint8Array | string): void {
-  checkValues('read', json);
+function checkJson(json: Uint8Array | string, vectors: number): void {
+  checkValues('read', json, vectors);
 }
 
 interface Decoder {

@@ -63,3 +63,13 @@ test('a thread with a small heap takes fewer values', () => {
   assert.equal(valuesMax('write', 128e6), 1_000_000);
   assert.equal(valuesMax('read', 64e6), 500_000);
 });
+
+test('vectors of a read count by what is decoded around them: a batch that would fill the heap of a small thread is refused', () => {
+  const heap = 110 << 20;
+  // Without vectors, 860,000 marks would be 215,000 queries of a batch, for which decoding takes 800 bytes each.
+  const queries = 130_000;
+  assert.ok(4 * queries > valuesMax('read', heap, queries));
+  assert.ok(4 * 90_000 <= valuesMax('read', heap, 90_000));
+  assert.equal(valuesMax('read', heap, 1_000_000), 0);
+  assert.equal(valuesMax('read', 4e9, 150_000), 1_000_000);
+});
