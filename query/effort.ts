@@ -25,6 +25,9 @@ export type Work =
 /** Reads of more than this are heavy: a quick one takes a tenth of it. */
 export const HEAVY_NS = 1_000_000;
 
+/** A larger body takes so long to decode that its read is heavy before it is looked at, and may miss its deadline by it. */
+export const HEAVY_BODY_BYTES = 1 << 20;
+
 /** Reads of more than this are left also where no quick ones are about: a thread with connections hears nobody while it reads. */
 const LONG_NS = 50_000_000;
 

@@ -10,6 +10,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
+import { HEAVY_BODY_BYTES } from '../../query/effort.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { steadyNowMs } from '../threads/clock.js';
@@ -278,7 +279,8 @@ export class ReaderPool {
       id: this.nextId++,
       deadlineMs: request.deadlineMs,
       bytes: request.body?.byteLength ?? 0,
-      isHeavy: request.heavy !== undefined,
+      // Also from connections that the main thread has: a reader with others would not hear them while it decodes.
+      isHeavy: request.heavy !== undefined || (work.kind === 'read' && (request.body?.byteLength ?? 0) > HEAVY_BODY_BYTES),
       work,
       attempts: 0,
       settled: false,

@@ -10,7 +10,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
-import { effortNsMaxOf, HEAVY_NS } from '../../query/effort.js';
+import { effortNsMaxOf, HEAVY_BODY_BYTES, HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
 import { HeldMemory } from '../memory/held-memory.js';
@@ -54,8 +54,6 @@ type Read = Extract<ToReader, { kind: 'read' | 'portion' }>;
 type Answer = Pick<Extract<FromReader, { kind: 'answer' }>, 'body' | 'positions'>;
 
 const NO_BODY = new Uint8Array(0);
-/** A larger body takes so long to decode that the read may miss its deadline by it: the main thread then answers in time. */
-const ALONE_BYTES_MAX = 1 << 20;
 
 export type AloneAnswer = Uint8Array | 'heavy' | null;
 
@@ -187,8 +185,8 @@ export class Reader {
     const own = this.ownReads.collections.get(collection);
     const isOfOne = request.consistency === undefined || request.consistency === 1;
     if (news === null || own === undefined || !isOfOne || request.usage !== undefined || !isNewest(news)) return null;
-    // Nobody could tell the client while this thread decodes.
-    if ((request.body?.byteLength ?? 0) > ALONE_BYTES_MAX) return 'heavy';
+    // Nobody could tell the client while this thread decodes; the main thread answers in time.
+    if ((request.body?.byteLength ?? 0) > HEAVY_BODY_BYTES) return 'heavy';
     if (own.kind === 'spread') return this.readSpread(news, own, operation, request);
     try {
       const asked: RawRequest = own.isOfCluster ? { ...request, localOnly: true } : request;

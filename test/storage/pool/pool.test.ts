@@ -157,6 +157,17 @@ test('heavy reads get a reader that starts with the first of them, has what the 
   assert.equal(await heavy('fourth'), 'fourth from 2');
 });
 
+test('a read with a large body is heavy from the start, whoever has its connection', async () => {
+  const pool = await fakePool();
+  const events: string[] = [];
+  pool.onWorker(({ name, event }) => events.push(`${name} ${event}`));
+  const large = (what: string) => textOf(pool.read('query', ['c/0'], request(what, undefined, new Uint8Array((1 << 20) + 1))));
+  await large('first');
+  await until(() => events.includes('reader-2 started'));
+  assert.equal(await large('second'), 'second from 2');
+  assert.equal(await read(pool, 'small'), 'small from 0');
+});
+
 test('a reader that is stuck in a read of its own is replaced, and its server opened anew', async () => {
   const pool = await fakePool({ stuckGraceMs: 50 });
   const events: string[] = [];
