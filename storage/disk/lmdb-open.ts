@@ -125,43 +125,60 @@ export class MapRoom {
 
 /** A transaction asks for so many bytes at least, so that a small one looks once. */
 const LOOK_BYTES_MIN = 256 * 2 ** 10;
+/** Pages that a new value may take besides its own: the leaf that it comes into, and another one where that is split. */
+const PAGES_PER_VALUE = 2;
 
 /**
  * Whether the disk has room for what a transaction changes (Room-R8). Another program may have filled it since requests were let in; and where
- * LMDB cannot write a page, it writes its message about it past the end of its memory, which can end the process. What it needs at most: a copy
- * of each page that changes, and twice the values.
+ * LMDB cannot write a page, it writes its message about it past the end of its memory, which can end the process. A transaction needs a copy of
+ * each page that it changes, and pages for its values; pages that are free in the file are taken first.
  */
 export class WriteRoom {
-  private changes = 0;
-  private valueBytes = 0;
+  private wanted = 0;
   private fileBytes = 0;
-  /** So many bytes were free when the transaction looked. */
+  private valueBytes = 0;
+  /** There was room for so many bytes when the transaction looked. */
   private seenBytes = 0;
 
-  /** doing: for errors, «cannot …». free: bytes that are free on the disk of the folder; null if that is not known. */
+  /**
+   * doing: for errors, «cannot …». reusable: bytes of pages that are free in the file. free: bytes that are free on the disk of the folder; null
+   * if that is not known.
+   */
   constructor(
     private readonly folder: string,
     private readonly doing: string,
+    private readonly reusable: () => number,
     private readonly free: (folder: string) => number | null = freeBytes,
   ) {}
 
   /** A write transaction has begun. */
   begin({ lastPageNumber }: Pick<MapState, 'lastPageNumber'>): void {
-    this.changes = 0;
+    this.wanted = 0;
     this.valueBytes = 0;
     this.seenBytes = 0;
     this.fileBytes = (lastPageNumber + 1) * PAGE_BYTES;
   }
 
-  /** A change with so many bytes of value comes. Errors: `storage` of outcome `none` if its pages might have no place. */
-  take(bytes: number): void {
-    this.changes++;
+  /** A value of so many bytes comes. Errors: `storage` of outcome `none` if its pages might have no place. */
+  put(bytes: number): void {
+    this.wanted += PAGES_PER_VALUE * PAGE_BYTES;
     this.valueBytes += bytes;
-    const most = Math.min(this.changes * PAGES_PER_CHANGE * PAGE_BYTES, this.fileBytes) + 2 * this.valueBytes;
+    this.look();
+  }
+
+  /** A record goes. Errors: as `put`. */
+  remove(): void {
+    this.wanted += PAGE_BYTES;
+    this.look();
+  }
+
+  private look(): void {
+    const most = Math.min(this.wanted, this.fileBytes) + 2 * this.valueBytes;
     if (most <= this.seenBytes) return;
     const wanted = Math.max(LOOK_BYTES_MIN, most);
-    this.seenBytes = this.free(this.folder) ?? Number.POSITIVE_INFINITY;
+    const free = this.free(this.folder) ?? Number.POSITIVE_INFINITY;
+    this.seenBytes = free >= wanted ? free : free + this.reusable();
     if (this.seenBytes < wanted)
-      throw lacking(`${this.doing}: up to ${wanted} bytes more are needed, and ${this.seenBytes} are free; make room on the disk`);
+      throw lacking(`${this.doing}: up to ${wanted} bytes more are needed, and ${free} are free; make room on the disk`);
   }
 }

@@ -139,7 +139,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     this.folder = folder;
     this.root = root;
     this.room = new MapRoom(`${dataFile(folder)}: cannot write`);
-    this.writeRoom = new WriteRoom(folder, `${dataFile(folder)}: cannot write`);
+    this.writeRoom = new WriteRoom(folder, `${dataFile(folder)}: cannot write`, () => this.space().freeBytes);
     this.beginRoom();
     this.owned = ownedFolderOf(folder);
     this.isNew = root.transactionSync(() => {
@@ -274,7 +274,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   put(database: Name, key: Uint8Array, value: Uint8Array): void {
     try {
       beat();
-      this.take(value.length);
+      this.take(value);
       this.tables[database].putSync(key, value);
     } catch (error) {
       throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
@@ -285,7 +285,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   remove(database: Name, key: Uint8Array): boolean {
     try {
       beat();
-      this.take(0);
+      this.take(null);
       return this.tables[database].removeSync(key);
     } catch (error) {
       throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
@@ -306,7 +306,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** Removes all entries; within `write` only. */
   clear(database: Name): void {
     try {
-      this.take(0);
+      this.take(null);
       this.tables[database].clearSync();
     } catch (error) {
       throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
@@ -381,11 +381,12 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     this.writeRoom.begin(map);
   }
 
-  /** Errors: `LmdbError` if the map cannot grow, or the disk may have no room, for a change with so many bytes of value. */
-  private take(bytes: number): void {
+  /** Errors: `LmdbError` if the map cannot grow, or the disk may have no room, for this value, or for the removal of a record. */
+  private take(value: Uint8Array | null): void {
     try {
-      this.room.take(bytes);
-      this.writeRoom.take(bytes);
+      this.room.take(value?.length ?? 0);
+      if (value === null) this.writeRoom.remove();
+      else this.writeRoom.put(value.length);
     } catch (error) {
       throw new LmdbError(errorFacts(error).detail, false, error);
     }
