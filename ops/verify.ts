@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeConfigFile, type StoredCollection } from '../actors/collection/config-file.js';
+import { loadCollection } from '../actors/collection/store.js';
 import { decodeAliases } from '../actors/node/alias-store.js';
 import { errorFacts, TroupeError } from '../protocols/errors.js';
 import { initChecksum } from '../storage/disk/checksum.js';
@@ -42,15 +42,14 @@ async function verifyOwned(folder: string, print: (line: string) => void): Promi
     print(line);
   };
   const aliases = join(folder, 'aliases.json');
-  const [aliasProblem] = existsSync(aliases) ? attempt(() => decodeAliases(readFileSync(aliases), aliases)) : [null];
+  const [aliasProblem] = existsSync(aliases) ? await attempt(async () => decodeAliases(readFileSync(aliases), aliases)) : [null];
   if (aliasProblem !== null) tell(aliasProblem);
   const consensus = await verifyConsensus(join(folder, 'consensus')).catch((error: unknown) => errorFacts(error).detail);
   if (consensus !== null) tell(consensus);
   for (const name of namesIn(join(folder, 'collections'))) {
     const path = join(folder, 'collections', name);
     report.collections++;
-    const file = join(path, 'config.json');
-    const [problem, stored] = attempt<StoredCollection>(() => decodeConfigFile(readFileSync(file), file));
+    const [problem, stored] = await attempt(() => loadCollection(path, name));
     if (stored === null) {
       tell(`${name}: ${problem}; its shards are not looked through`);
       continue;
@@ -66,9 +65,9 @@ async function verifyOwned(folder: string, print: (line: string) => void): Promi
 }
 
 /** What is wrong, or the value. */
-function attempt<T>(read: () => T): readonly [problem: string, value: null] | readonly [problem: null, value: T] {
+async function attempt<T>(read: () => Promise<T>): Promise<readonly [problem: string, value: null] | readonly [problem: null, value: T]> {
   try {
-    return [null, read()];
+    return [null, await read()];
   } catch (error) {
     return [error instanceof TroupeError ? error.detail : String(error), null];
   }

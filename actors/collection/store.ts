@@ -224,7 +224,8 @@ async function prepareFolder(path: string): Promise<void> {
   }
 }
 
-async function loadCollection(path: string, folder: string): Promise<StoredCollection> {
+/** Reads the configuration of the collection with this folder name in the folder `path`. Errors: `storage`, naming the file that is damaged or missing. */
+export async function loadCollection(path: string, folder: string): Promise<StoredCollection> {
   const file = join(path, CONFIG_FILE);
   const bytes = await readFile(file).catch((error: unknown) => {
     throw new TroupeError('storage', errorCode(error) === 'ENOENT' ? `${file} is missing` : `${file} cannot be read: ${String(error)}`, {

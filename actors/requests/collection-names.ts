@@ -41,19 +41,14 @@ export class Names {
 
   /** Whether a collection of this name or alias exists. Errors: `unavailable` on a starting node that does not know yet. */
   exists(name: string): boolean {
-    if (this.#find(name) !== null) return true;
+    if (this.known(name) !== null) return true;
     this.checkKnows();
     return false;
   }
 
-  /** The collection of this name or alias; null: this node knows none. */
-  known(name: string): Found | null {
-    return this.#find(name);
-  }
-
   /** The collection of this name or alias. Errors: `notFound`; `unavailable` on a starting node that does not know yet. */
   find(name: string): Found {
-    const found = this.#find(name);
+    const found = this.known(name);
     if (found === null) this.checkKnows();
     if (found === null) throw new TroupeError('notFound', `Collection \`${name}\` doesn't exist!`);
     return found;
@@ -88,7 +83,8 @@ export class Names {
     return { entry, shards: config === null ? [] : localShards({ belonging, config }) };
   }
 
-  #find(name: string): Found | null {
+  /** The collection of this name or alias; null: this node knows none. */
+  known(name: string): Found | null {
     const agreed = this.agreed();
     if (agreed === null) {
       const entry = this.view.find(name);

@@ -79,10 +79,11 @@ export function noteFailedCommit(file: string, transaction: bigint): void {
   } catch {}
 }
 
-/** What is wrong with the list of free pages of an LMDB file whose meta pages are sound, to which nobody writes; null for nothing. */
-export function damagedFreePages(file: string): string | null {
+/** What is wrong with the meta pages, or with the list of free pages, of an LMDB file to which nobody writes; null for nothing. */
+export function damagedPages(file: string): string | null {
   return readMeta(file, (pages, fd) => {
-    if (typeof pages === 'string') return pages;
+    const damage = damageOf(pages, fd);
+    if (damage !== null || typeof pages === 'string') return damage;
     const { pageBytes } = pages;
     const meta = newestOf(pages);
     return damagedFreeList(fd, { root: meta.readBigUInt64LE(FREE_ROOT_AT), lastPage: meta.readBigUInt64LE(LAST_PAGE_AT), pageBytes });

@@ -158,7 +158,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       if (isMade) markMade(spec.folder, FORMAT);
       await store.begin(loaded.repairs);
       // LMDB tells of damage that it met on the way.
-      environment.space();
+      store.readSpace();
       if (!isMade) markMade(spec.folder, FORMAT);
       return store;
     } catch (error) {
@@ -647,7 +647,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const nowMs = this.hooks.now();
     if (this.space === null || nowMs - this.space.readMs >= SPACE_AGE_MS) {
       try {
-        this.space = { ...this.environment.space(), readMs: nowMs };
+        return this.readSpace();
       } catch (error) {
         rethrowBroken(error);
         // Every answer takes figures along, and has to be given whatever LMDB met.
@@ -656,6 +656,13 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     }
     const { bytes, freeBytes } = this.space;
     return { bytes, freeBytes };
+  }
+
+  /** Errors: `storage` if LMDB has met damage. */
+  private readSpace(): DatabaseSpace {
+    const space = this.environment.space();
+    this.space = { ...space, readMs: this.hooks.now() };
+    return space;
   }
 
   private pointStats() {

@@ -249,15 +249,9 @@ export class Transaction {
 
   /** JSON text of a row's payload, `{}` for an empty one. */
   payloadText(location: Location): Uint8Array {
-    const text = this.storedPayload(location);
+    const text = storedPayload(this.environment, location);
     if (text.length > EMPTY_PAYLOAD.length) spend('payload_io_read', text.length);
     return text;
-  }
-
-  private storedPayload({ segment, row }: Location): Uint8Array {
-    if (!segment.isAppendable) return readPayloadText(segment.handle, row);
-    const record = this.environment.get('payload', rowKey(segment.id, row));
-    return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment.id}/${row}`);
   }
 
   payload(location: Location): Payload {
@@ -572,6 +566,13 @@ export class Transaction {
     const sealed = segment.handle.fieldIndexes.find((index) => index.field === key && sameSchema(index, field.schema));
     return sealed && openIndexOf(segment.handle, sealed);
   }
+}
+
+/** JSON text of a row's payload, `{}` for an empty one of an appendable segment. Errors: `storage` if it is damaged. */
+export function storedPayload(environment: Environment, { row, segment }: Location): Uint8Array {
+  if (!segment.isAppendable) return readPayloadText(segment.handle, row);
+  const record = environment.get('payload', rowKey(segment.id, row));
+  return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment.id}/${row}`);
 }
 
 function describe({ id, handle, layout, plans, isAppendable, droppedVectors, deferred }: SegmentRows): ManifestSegment {

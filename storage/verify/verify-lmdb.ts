@@ -18,7 +18,7 @@ import { CONSENSUS_DATABASES } from '../consensus-log/records.js';
 import { initChecksum } from '../disk/checksum.js';
 import { isMarkedMade } from '../disk/format-marker.js';
 import { DATABASES, type DatabaseName, loadLmdb, SnapshotReader } from '../disk/lmdb.js';
-import { damagedFreePages, damagedMeta } from '../disk/lmdb-meta.js';
+import { damagedPages } from '../disk/lmdb-meta.js';
 import { decodeManifest } from '../replica/manifest.js';
 import { decodeStale, STALE_KEY } from '../replica/stale.js';
 import { decodeUnfinished, UNFINISHED_KEY } from '../replica/unfinished.js';
@@ -228,7 +228,7 @@ async function verdictOf<Name extends string>(
 ): Promise<Verdict> {
   let reader: SnapshotReader<Name> | null = null;
   try {
-    const damaged = damagedMeta(dataFile(folder)) ?? damagedFreePages(dataFile(folder));
+    const damaged = damagedPages(dataFile(folder));
     if (damaged !== null) return { damaged: `${dataFile(folder)}: ${damaged}` };
     reader = SnapshotReader.openReadOnly(lmdbFolder(folder), databases);
     reader.refresh();

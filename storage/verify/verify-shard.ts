@@ -17,10 +17,10 @@ import { Environment } from '../disk/lmdb.js';
 import { hasNewestIndexes, READABLE_FORMATS } from '../replica/formats.js';
 import { type LoadedReplica, loadReplica } from '../replica/load.js';
 import type { SegmentRows } from '../replica/segment-rows.js';
+import { storedPayload } from '../replica/transaction.js';
 import type { VectorLayout } from '../segment/layout.js';
-import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
+import { closeSegmentFiles } from '../segment/payload-file.js';
 import { itemOffsets } from '../segment/ragged.js';
-import { rowKey, uncheck } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
 import { verifyReplicas } from './verify-lmdb.js';
 
@@ -84,7 +84,8 @@ function readPoints(environment: Environment, { shape }: LoadedReplica, tell: (p
     for (let row = 0; row < segment.rows; row++) {
       if (!segment.isLive(row)) continue;
       if (segment.counts(row)) points++;
-      checkPayload(environment, segment, row);
+      const payload = storedPayload(environment, { segment, row });
+      if (payload.length > 0) parseJson(payload);
       for (const { areFinite, name } of vectors) {
         if (areFinite(row)) continue;
         const ids = infinite.get(name) ?? [];
@@ -101,17 +102,6 @@ function infiniteVectors(segment: number, name: string, ids: readonly PointId[])
   const named = ids.slice(0, NAMED_MAX).join(', ') + (ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : '');
   const vector = name === '' ? 'the vector' : `the vector \`${name}\``;
   return `segment ${segment}: ${vector} of ${ids.length} points has components that are no finite numbers: write these points again, or delete them: ${named}`;
-}
-
-/** Errors: `storage` if it is damaged. */
-function checkPayload(environment: Environment, segment: SegmentRows, row: number): void {
-  const name = `payload/${segment.id}/${row}`;
-  let text: Uint8Array | null;
-  if (segment.isAppendable) {
-    const record = environment.get('payload', rowKey(segment.id, row));
-    text = record === undefined ? null : uncheck(record, name);
-  } else text = readPayloadText(segment.handle, row);
-  if (text !== null && text.length > 0) parseJson(text);
 }
 
 /** Says of a row whether all components are finite that it has of the vector. The originals are in memory. */
