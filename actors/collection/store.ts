@@ -11,8 +11,8 @@ import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
 import { renameOwned, replaceFile, syncFolder } from '../../storage/disk/checked-file.js';
 import { initChecksum } from '../../storage/disk/checksum.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import { isMarkedMade } from '../../storage/disk/format-marker.js';
-import { folderName } from '../context/folder-name.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
 import { STAGED_ON_DISK, type StagedFiles } from './staged-files.js';
 

@@ -3,7 +3,7 @@
 import { aliasesAfter } from '../../cluster/apply/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction, AliasMap } from '../../protocols/model/alias.js';
-import { folderName } from '../context/folder-name.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { CollectionPhase, Phases } from './state.js';
 

@@ -3,7 +3,7 @@
 import { aliasExists, collectionExists } from '../../cluster/apply/aliases.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { Of } from '../../protocols/machine.js';
-import { folderName } from '../context/folder-name.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import { become, type ReplyTo, type Step, unreachable } from '../runtime/behaviour.js';
 import { type AliasChange, aliasesOfFolder, changedAliases, NO_ALIASES } from './aliases.js';
 import { desire, inCluster, retry } from './carry-out.js';

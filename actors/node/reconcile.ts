@@ -1,9 +1,9 @@
 /** Decides the next move for a folder: the existing collection × the desired one. */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import type { NewCollection } from '../collection/messages.js';
 import type { Belonging, Desired, DesiredCollection } from '../context/desired.js';
-import { folderName } from '../context/folder-name.js';
 import type { CollectionPhase } from './state.js';
 
 /** The content of a collection's `config.json`. */

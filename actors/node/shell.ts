@@ -2,11 +2,11 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
+import { collectionNameOf } from '../../storage/disk/folder-name.js';
 import type { CollectionMessage, NewCollection } from '../collection/messages.js';
 import { collectionBehaviour } from '../collection/shell.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { LocalData, NodeNews } from '../context/desired.js';
-import { collectionNameOf } from '../context/folder-name.js';
 import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, type NodeView, showFailed } from '../context/view.js';
 import type { ActorContext, ActorRef, Behaviour } from '../runtime/behaviour.js';

@@ -10,8 +10,8 @@ import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import { NO_TAG } from '../../protocols/model/shard-log.js';
 import type { Written } from '../../protocols/model/update.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import type { ReplicaKey } from '../../storage/threads/messages.js';
-import { folderName } from '../context/folder-name.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import type { ActorContext, Behaviour, ReplyTo } from '../runtime/behaviour.js';

@@ -3,8 +3,8 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import { ownShards } from '../collection/config-file.js';
-import { folderName } from '../context/folder-name.js';
 import { NO_CALLS } from '../requests/answer-call.js';
 import { Names } from '../requests/collection-names.js';
 import type { CollectionView } from '../requests/report.js';

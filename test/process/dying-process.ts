@@ -4,7 +4,7 @@
  */
 
 import { openCollectionStore } from '../../actors/collection/store.js';
-import { folderName } from '../../actors/context/folder-name.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import { Environment } from '../../storage/disk/lmdb.js';
 import { Attempts } from '../../storage/replica/attempts.js';
 import { ReplicaStore } from '../../storage/replica/store.js';

@@ -1,8 +1,8 @@
 /** Puts the membership right after a disk was emptied or a peer removed: what an operator would do. */
 
-import { folderName } from '../../actors/context/folder-name.js';
 import { errorFacts } from '../../protocols/errors.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import type { Administration } from './faults.js';
 import type { SimulatedNode } from './node.js';
 import { POINTS } from './point-names.js';

@@ -3,9 +3,9 @@
 import type { StoredCollection } from '../../actors/collection/config-file.js';
 import type { StagedFiles } from '../../actors/collection/staged-files.js';
 import type { CollectionStore } from '../../actors/collection/store.js';
-import { folderName } from '../../actors/context/folder-name.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import type { VirtualDisk } from './disk.js';
 import { CHECKPOINT_FILE, fromCheckpoint } from './replica-files.js';
 

@@ -1,7 +1,7 @@
 /** What goes wrong in a run, and when: drawn from the seed beforehand; whom it hits is drawn when it happens. */
 
-import { folderName } from '../../actors/context/folder-name.js';
 import { errorFacts } from '../../protocols/errors.js';
+import { folderName } from '../../storage/disk/folder-name.js';
 import { CALM_NETWORK, type VirtualNetwork } from './network.js';
 import type { SimulatedNode } from './node.js';
 import { POINTS } from './point-names.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { type CollectionStore, openCollectionStore } from '../../../actors/collection/store.js';
-import { folderName } from '../../../actors/context/folder-name.js';
+import { folderName } from '../../../storage/disk/folder-name.js';
 import { sampleConfig } from '../samples.js';
 
 let base: string;

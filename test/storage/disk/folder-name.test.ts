@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectionNameOf, folderName } from '../../../actors/context/folder-name.js';
+import { collectionNameOf, folderName } from '../../../storage/disk/folder-name.js';
 
 test('plain names stand for themselves, other bytes are two hexadecimal digits', () => {
   assert.equal(folderName('plain-name_1'), 'plain-name_1');
