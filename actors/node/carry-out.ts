@@ -30,7 +30,7 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
   const since = before.desired === null ? 0 : before.desired.index + 1;
   // While collections here may be of later entries than the desired state, a higher index alone changes what there is to do.
   const isBehind = before.desired === null || before.desired.index < before.latest;
-  for (const folder of isBehind ? new Set([...changed, ...wanted.keys(), ...state.collections.keys()]) : changed) {
+  for (const folder of isBehind ? new Set([...changed, ...wanted.keys(), ...state.collections.folders()]) : changed) {
     const isNew = before.desired === null || !sameWanted(before.wanted.get(folder) ?? null, wanted.get(folder) ?? null);
     if (isNew) {
       if (!before.owed.has(folder)) draft.set('owed', folder, since);

@@ -31,7 +31,7 @@ export type Serving = StartingNode | ActiveNode;
 type MessageOf<Kind extends NodeMessage['kind']> = Of<NodeMessage, Kind>;
 
 export function openAll(state: ScanningNode, { aliases, folders, holdings }: MessageOf<'scanned'>): NodeStep {
-  const phases = new Map(folders.map((folder): [string, CollectionPhase] => [folder, { kind: 'Opening' }]));
+  const phases = folders.map((folder): [string, CollectionPhase] => [folder, { kind: 'Opening' }]);
   const loads = folders.map((folder): NodeEffect => ({ kind: 'loadCollection', folder }));
   const cluster = holdings === null ? null : clusterWork(holdings);
   const local = { collections: [...(holdings?.values() ?? [])], aliases };
@@ -219,12 +219,12 @@ export function close(state: Serving, { replyTo }: MessageOf<'close'>): NodeStep
   const [saved, ...waiting] = state.aliases.changes;
   const refused = waiting.map((change): NodeEffect => ({ kind: 'refuse', replyTo: change.replyTo, error: going() }));
   const aliases = { ...state.aliases, changes: saved === undefined ? [] : [saved] };
-  return maybeReady(stopping(new Map(withActor), replyTo, aliases), [...unserved, ...refused, ...closes]);
+  return maybeReady(stopping(withActor, replyTo, aliases), [...unserved, ...refused, ...closes]);
 }
 
 /** Stops a node that has nothing to close. */
 export function closeNow(_state: NodeState, { replyTo }: MessageOf<'close'>): NodeStep {
-  return become<NodeState, NodeEffect>(stopping(new Map(), replyTo), { kind: 'reply', replyTo, answer: true });
+  return become<NodeState, NodeEffect>(stopping([], replyTo), { kind: 'reply', replyTo, answer: true });
 }
 
 export function noteTakenAway(state: Serving, { folder }: MessageOf<'takenAway'>): NodeStep {
@@ -267,7 +267,7 @@ export function refuseRequest(
  * its aliases are saved.
  */
 function maybeReady(state: WithCollections, effects: readonly NodeEffect[]): NodeStep {
-  if (state.kind === 'Starting' && ![...state.collections.values()].some((phase) => phase.kind === 'Opening')) {
+  if (state.kind === 'Starting' && state.collections.opening === 0) {
     const answers = state.waiting.map((replyTo): NodeEffect => ({ kind: 'reply', replyTo, answer: true }));
     return become<NodeState, NodeEffect>(activeNode(state.collections, state.aliases, state.cluster), ...effects, ...answers);
   }

@@ -12,6 +12,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import { type Aliases, NO_ALIASES } from './aliases.js';
 import type { ClusterWork } from './cluster-work.js';
+import { FolderMap } from './folder-map.js';
 
 /** The receiver of an answer that no caller waits for. */
 export const NO_CALLER: ReplyTo<boolean> = 0;
@@ -28,8 +29,57 @@ export type CollectionPhase =
   /** Its actor is stopped for good; its files still exist. */
   | { readonly kind: 'Abandoned' };
 
-/** The phases of collections, by folder. */
-export type Phases = ReadonlyMap<string, CollectionPhase>;
+/** The phases of collections, by folder. It never changes. */
+export class Phases {
+  private constructor(
+    private readonly byFolder: FolderMap<CollectionPhase>,
+    /** How many of them are being opened. */
+    readonly opening: number,
+  ) {}
+
+  static of(phases: Iterable<readonly [folder: string, phase: CollectionPhase]>): Phases {
+    if (phases instanceof Phases) return phases;
+    const byFolder = FolderMap.of(phases);
+    let opening = 0;
+    for (const phase of byFolder.values()) opening += openings(phase);
+    return new Phases(byFolder, opening);
+  }
+
+  get size(): number {
+    return this.byFolder.size;
+  }
+
+  get(folder: string): CollectionPhase | undefined {
+    return this.byFolder.get(folder);
+  }
+
+  has(folder: string): boolean {
+    return this.byFolder.has(folder);
+  }
+
+  folders(): Iterable<string> {
+    return this.byFolder.keys();
+  }
+
+  [Symbol.iterator](): Iterator<readonly [folder: string, phase: CollectionPhase]> {
+    return this.byFolder[Symbol.iterator]();
+  }
+
+  with(folder: string, phase: CollectionPhase): Phases {
+    return new Phases(this.byFolder.with(folder, phase), this.opening - openings(this.get(folder)) + openings(phase));
+  }
+
+  without(folder: string): Phases {
+    return new Phases(this.byFolder.without(folder), this.opening - openings(this.get(folder)));
+  }
+}
+
+function openings(phase: CollectionPhase | undefined): number {
+  return phase?.kind === 'Opening' ? 1 : 0;
+}
+
+/** As the constructors of states take them. */
+type SomePhases = Iterable<readonly [folder: string, phase: CollectionPhase]>;
 
 export interface ScanningNode {
   readonly kind: 'Scanning';
@@ -69,20 +119,20 @@ export function scanning(waiting: readonly ReplyTo<boolean>[] = []): ScanningNod
 }
 
 export function startingNode(
-  collections: Phases,
+  collections: SomePhases,
   waiting: readonly ReplyTo<boolean>[],
   aliases: Aliases = NO_ALIASES,
   cluster: ClusterWork | null = null,
 ): StartingNode {
-  return { kind: 'Starting', collections, aliases, cluster, waiting };
+  return { kind: 'Starting', collections: Phases.of(collections), aliases, cluster, waiting };
 }
 
-export function activeNode(collections: Phases, aliases: Aliases = NO_ALIASES, cluster: ClusterWork | null = null): ActiveNode {
-  return { kind: 'Active', collections, aliases, cluster };
+export function activeNode(collections: SomePhases, aliases: Aliases = NO_ALIASES, cluster: ClusterWork | null = null): ActiveNode {
+  return { kind: 'Active', collections: Phases.of(collections), aliases, cluster };
 }
 
-export function stopping(collections: Phases, replyTo: ReplyTo<boolean>, aliases: Aliases = NO_ALIASES): StoppingNode {
-  return { kind: 'Stopping', collections, aliases, replyTo };
+export function stopping(collections: SomePhases, replyTo: ReplyTo<boolean>, aliases: Aliases = NO_ALIASES): StoppingNode {
+  return { kind: 'Stopping', collections: Phases.of(collections), aliases, replyTo };
 }
 
 export function failed(error: ErrorFacts): FailedNode {
@@ -90,11 +140,9 @@ export function failed(error: ErrorFacts): FailedNode {
 }
 
 export function withPhase<State extends { readonly collections: Phases }>(state: State, folder: string, phase: CollectionPhase): State {
-  return { ...state, collections: new Map(state.collections).set(folder, phase) };
+  return { ...state, collections: state.collections.with(folder, phase) };
 }
 
 export function withoutPhase<State extends { readonly collections: Phases }>(state: State, folder: string): State {
-  const collections = new Map(state.collections);
-  collections.delete(folder);
-  return { ...state, collections };
+  return { ...state, collections: state.collections.without(folder) };
 }

@@ -2,7 +2,7 @@
 
 import type { ClusterWork } from './cluster-work.js';
 import type { NodeEffect } from './messages.js';
-import type { ActiveNode, CollectionPhase, StartingNode } from './state.js';
+import { type ActiveNode, type CollectionPhase, type StartingNode, withPhase } from './state.js';
 
 export type InCluster = (StartingNode | ActiveNode) & { readonly cluster: ClusterWork };
 
@@ -50,9 +50,7 @@ export class WorkDraft {
   }
 
   setPhase(folder: string, phase: CollectionPhase): void {
-    const own = this.#ownCopy(this.#state.collections);
-    if (own !== this.#state.collections) this.#state = { ...this.#state, collections: own };
-    own.set(folder, phase);
+    this.#state = withPhase(this.#state, folder, phase);
   }
 
   #ownCopy<Value>(map: ReadonlyMap<string, Value>): Map<string, Value> {
