@@ -15,7 +15,9 @@ const PRINTS = ['--help', '-h', '--version', '-V', 'verify'];
 
 // Where settings want no servers in readers, this thread is not taken.
 if (canSharePort() && !process.argv.some((argument) => PRINTS.includes(argument))) {
-  const budget = memoryBudget(tightestLimit(readMemoryLimits()).bytes, null);
+  // A file may say otherwise; a thread whose heap would be too large for that is not taken either.
+  const setting = Number(process.env.SERVICE__STORAGE__PERFORMANCE__MEMORY_BUDGET_MB ?? Number.NaN);
+  const budget = memoryBudget(tightestLimit(readMemoryLimits()).bytes, setting > 0 ? setting : null);
   beginThread(readerWithServers(), 'reader-0', heapMegabytes(budget, 'reader'));
 }
 void import('./main.js');

@@ -56,6 +56,8 @@ export class GrowingBytes {
   release(): void {
     this.ledger.release('bodies', this.#reserved);
     this.#reserved = 0;
+    // Nothing where it was given to another thread.
+    this.ledger.left.add(this.buffer.length);
     this.buffer = NOTHING;
   }
 
@@ -64,9 +66,15 @@ export class GrowingBytes {
     if (!this.ledger.reserve('bodies', size)) return false;
     const larger = Buffer.allocUnsafeSlow(size);
     this.buffer.copy(larger, 0, 0, this.filled);
+    if (this.buffer !== NOTHING) freeNow(this.buffer.buffer);
     this.buffer = larger;
     this.ledger.release('bodies', this.#reserved);
     this.#reserved = size;
     return true;
   }
+}
+
+/** Frees memory that nobody uses any more, before a garbage collection would, where the runtime can. */
+function freeNow(memory: ArrayBuffer): void {
+  (memory as { transfer?(bytes: number): ArrayBuffer }).transfer?.(0);
 }

@@ -29,10 +29,12 @@ export class HeldMemory {
     this.#bytes -= bytes;
   }
 
-  /** The read is over. */
-  release(): void {
-    this.ledger.release('reads', this.#reserved);
+  /** The read is over. Bytes that were reserved for it. */
+  release(): number {
+    const reserved = this.#reserved;
+    this.ledger.release('reads', reserved);
     this.#bytes = 0;
     this.#reserved = 0;
+    return reserved;
   }
 }

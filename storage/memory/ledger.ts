@@ -13,6 +13,8 @@
  * - **Memory-M4** A build begins when the process's use and what all builds under way still need leave it room within the budget.
  * - **Memory-M5** The heap of a thread is bounded well below the budget, so that a thread which runs out of memory ends alone and its requests with
  *   it. A body has so few JSON values that they fit in half of the heap.
+ * - **Memory-M6** What requests leave behind in a thread is no more than an eighth of their memory before it is collected, and no reader holds a
+ *   heavy read beside the one that it works on: neither is counted.
  */
 
 import { type ErrorCode, TroupeError } from '../../protocols/errors.js';

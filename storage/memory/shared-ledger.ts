@@ -3,6 +3,7 @@
  * back for it. Counted in KiB, which a 32-bit number holds for any machine; anything below `SMALL_BYTES` is not counted.
  */
 
+import { LeftMemory } from '../threads/collect-garbage.js';
 import { type MemoryBudget, memoryBudget } from './budget.js';
 import { ACCOUNTS, type Account, grantsRequest, REQUEST_ACCOUNTS } from './ledger.js';
 
@@ -16,6 +17,9 @@ export interface LedgerShare {
 /** Memory below this size costs less than counting it. */
 export const SMALL_BYTES = 4096;
 
+/** Requests may leave this part of the memory for requests in a thread before it is collected. */
+const LEFT_SHARE = 0.125;
+
 const KIBIBYTE = 1024;
 /** Before the rows: what requests hold in all rows, and what the process uses. */
 const REQUESTS = 0;
@@ -28,12 +32,15 @@ const IS_REQUEST: readonly boolean[] = ACCOUNTS.map((account) => REQUEST_ACCOUNT
 
 /** One thread's part of the ledger. */
 export class Ledger {
+  /** What requests leave in this thread. Only the thread that has the row uses it. */
+  readonly left: LeftMemory;
   protected readonly cells: Int32Array;
   private readonly from: number;
 
   constructor(protected readonly share: LedgerShare) {
     this.cells = new Int32Array(share.cells);
     this.from = placeOf(share.row);
+    this.left = new LeftMemory(share.budget.requestBytes * LEFT_SHARE);
   }
 
   get budget(): MemoryBudget {

@@ -13,6 +13,7 @@ export interface EarlyThread {
 interface Begun extends EarlyThread {
   readonly entry: string;
   readonly name: string;
+  readonly heapMegabytes: number;
   error: Error | null;
   hasEnded: boolean;
 }
@@ -51,7 +52,7 @@ export function startThread(entry: URL, name: string, data: unknown, heapMegabyt
 export function beginThread(entry: URL, name: string, heapMegabytes: number): void {
   const worker = startThread(entry, name, null, heapMegabytes);
   worker.unref();
-  const thread: Begun = { worker, entry: entry.href, name, error: null, hasEnded: false };
+  const thread: Begun = { worker, entry: entry.href, name, heapMegabytes, error: null, hasEnded: false };
   begun.add(thread);
   worker.on('error', (cause) => {
     thread.error = cause instanceof Error ? cause : new Error(String(cause));
@@ -61,12 +62,25 @@ export function beginThread(entry: URL, name: string, heapMegabytes: number): vo
   });
 }
 
-/** The thread of this name that has begun, which is the caller's from now on; null if there is none, or it has ended. data: what it begins with. */
-export function takeThread(entry: URL, name: string, data: unknown, transfer: TransferListItem[] = []): EarlyThread | null {
+/**
+ * The thread of this name that has begun, which is the caller's from now on; null if there is none, or it has ended, or its heap may become
+ * larger than the caller wants: it began before the settings were read. data: what it begins with.
+ */
+export function takeThread(
+  entry: URL,
+  name: string,
+  data: unknown,
+  heapMegabytesMax: number,
+  transfer: TransferListItem[] = [],
+): EarlyThread | null {
   for (const thread of begun) {
     if (thread.entry !== entry.href || thread.name !== name) continue;
     begun.delete(thread);
     if (thread.hasEnded) return null;
+    if (thread.heapMegabytes > heapMegabytesMax) {
+      void thread.worker.terminate();
+      return null;
+    }
     thread.worker.ref();
     thread.worker.postMessage(data, transfer);
     return thread;

@@ -34,7 +34,7 @@ export interface ReadLimits {
   readonly waitingMax: number;
   /** Bytes of their bodies. */
   readonly waitingBytesMax: number;
-  /** Reads a reader holds: the one it works on, and what it takes next without asking. */
+  /** Reads a reader holds: the one it works on, and what it takes next without asking. A reader for heavy ones holds one. */
   readonly inFlightMax: number;
 }
 
@@ -283,7 +283,8 @@ function freestReader<T>(state: ReadState<T>, isHeavy: boolean): number {
   const { firstForHeavy, readers } = state;
   const forHeavy = isHeavy && readers.some(({ up }, at) => up && at >= firstForHeavy);
   let best = -1;
-  let least = state.limits.inFlightMax;
+  // Each may have tens of megabytes, which nobody counts once it has timed out.
+  let least = forHeavy ? 1 : state.limits.inFlightMax;
   for (let i = forHeavy ? firstForHeavy : 0; i < (forHeavy ? readers.length : firstForHeavy); i++) {
     const slot = state.readers[i] as ReaderSlot<T>;
     if (slot.up && slot.inFlight.size < least) {

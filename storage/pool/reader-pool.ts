@@ -97,7 +97,7 @@ const STUCK_GRACE_MS = 10_000;
 const HEAVY_IDLE_MS = 60_000;
 
 type ReadWork = {
-  readonly request: RawRequest;
+  request: RawRequest;
   readonly reject: (error: TroupeError) => void;
 } & (
   | {
@@ -332,8 +332,11 @@ export class ReaderPool {
 
   /** Answers `timeout` to reads whose deadline has come, replaces readers that are stuck, and returns when to look again. */
   expire(nowMs: number): number {
-    for (const read of expireReads(this.reads, nowMs))
-      read.work.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
+    for (const { work } of expireReads(this.reads, nowMs)) {
+      // A reader may hold the read for long, and its body is not counted any more.
+      work.request = { ...work.request, body: null };
+      work.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
+    }
     const next = nextDeadline(this.reads);
     const stuck = [...stuckReaders(this.reads, nowMs, this.stuckGraceMs), ...stuckAlone(this.aloneDeadlines, nowMs, this.stuckGraceMs)];
     for (const index of new Set(stuck)) this.slots.replace(index);
@@ -653,21 +656,32 @@ export class ReaderPool {
 
   private postRead(reader: number, read: QueuedRead<ReadWork>): void {
     const { id, work } = read;
-    const body = work.request.body === null ? null : ownBytes(work.request.body);
+    const { body, transfer } = bodyToPost(work.request.body);
     const request = { ...work.request, body };
-    if (work.kind === 'split') this.slots.post(reader, { kind: 'split', id, job: { ...work.job, request } });
-    else if (work.kind === 'weigh') this.slots.post(reader, { kind: 'weigh', id, job: { ...work.job, request } });
+    if (work.kind === 'split') this.slots.post(reader, { kind: 'split', id, job: { ...work.job, request } }, transfer);
+    else if (work.kind === 'weigh') this.slots.post(reader, { kind: 'weigh', id, job: { ...work.job, request } }, transfer);
     else {
       const { replicas } = work;
       const mayLeave = !read.isHeavy && this.slotCount > this.count;
-      if (work.kind === 'portion') this.slots.post(reader, { kind: 'portion', id, replicas, request, mayLeave });
-      else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas, request, mayLeave });
+      if (work.kind === 'portion') this.slots.post(reader, { kind: 'portion', id, replicas, request, mayLeave }, transfer);
+      else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas, request, mayLeave }, transfer);
     }
   }
 }
 
 function assertNever(value: never): never {
   throw new Error(`unexpected message ${JSON.stringify(value)}`);
+}
+
+/**
+ * A body for a reader, and memory that the message gives it. This thread keeps the body, as another reader may get it. A large one is copied
+ * here: in a message it would be copied twice, and be there three times meanwhile.
+ */
+function bodyToPost(body: Uint8Array | null): { readonly body: Uint8Array | null; readonly transfer: ArrayBuffer[] } {
+  if (body === null) return { body, transfer: [] };
+  if (body.byteLength <= HEAVY_BODY_BYTES) return { body: ownBytes(body), transfer: [] };
+  const copy = new Uint8Array(body);
+  return { body: copy, transfer: [copy.buffer] };
 }
 
 /** A read in messages. */

@@ -221,8 +221,9 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     const watch = new ThreadWatch(this.options.watch);
     const data = { ...this.options.data, index, memory: ledger.shareOf(name), pulse: watch.data };
     const transfer = [watch.data.port];
-    const early = takeThread(entry, name, data, transfer);
-    const worker = early?.worker ?? startThread(entry, name, data, heapMegabytes(ledger.budget, kind), transfer);
+    const heap = heapMegabytes(ledger.budget, kind);
+    const early = takeThread(entry, name, data, heap, transfer);
+    const worker = early?.worker ?? startThread(entry, name, data, heap, transfer);
     slot.worker = worker;
     slot.watch = watch;
     slot.startedMs = steadyNowMs();

@@ -318,7 +318,7 @@ export class Reader {
     } finally {
       deadline.effortNsMax = Number.POSITIVE_INFINITY;
       deadline.leaveAtMs = Number.POSITIVE_INFINITY;
-      this.held.release();
+      this.memory.left.add((read.request.body?.byteLength ?? 0) + this.held.release());
       this.company.note(deadline.effortNs <= HEAVY_NS, startedMs, performance.now());
     }
   }
@@ -330,6 +330,8 @@ export class Reader {
       this.post({ kind: 'split', id, write }, memoryOf(write));
     } catch (error) {
       this.fail(id, error);
+    } finally {
+      this.memory.left.add(job.request.body?.byteLength ?? 0);
     }
   }
 
@@ -339,6 +341,8 @@ export class Reader {
       this.post({ kind: 'weighed', id, weight: weightOf(job) });
     } catch (error) {
       this.fail(id, error);
+    } finally {
+      this.memory.left.add(job.request.body?.byteLength ?? 0);
     }
   }
 

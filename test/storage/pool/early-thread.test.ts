@@ -16,7 +16,7 @@ test('a reader that began before its pool becomes the pool’s first reader, and
     await started;
     assert.deepEqual(events, ['reader-0 started']);
     // It is the pool's, so nobody else gets it.
-    assert.equal(takeThread(entry, 'reader-0', { index: 0 }), null);
+    assert.equal(takeThread(entry, 'reader-0', { index: 0 }, 64), null);
     // It answers: the collection is not here.
     const asked = pool.read('query', ['none/0'], { path: {}, query: {}, body: null, deadlineMs: Date.now() + 10_000 });
     await assert.rejects(asked, { code: 'unavailable' });
@@ -27,12 +27,18 @@ test('a reader that began before its pool becomes the pool’s first reader, and
 
 test('a thread that began early is given away once, and only by its own program and name', async () => {
   beginThread(entry, 'reader-3', 64);
-  assert.equal(takeThread(entry, 'reader-4', null), null);
-  assert.equal(takeThread(threadEntry('writer'), 'reader-3', null), null);
-  const taken = takeThread(entry, 'reader-3', { index: 3 });
+  assert.equal(takeThread(entry, 'reader-4', null, 64), null);
+  assert.equal(takeThread(threadEntry('writer'), 'reader-3', null, 64), null);
+  const taken = takeThread(entry, 'reader-3', { index: 3 }, 64);
   assert.ok(taken !== null);
-  assert.equal(takeThread(entry, 'reader-3', null), null);
+  assert.equal(takeThread(entry, 'reader-3', null, 64), null);
   await taken.worker.terminate();
+});
+
+test('a thread that began with a larger heap than the settings leave it is not taken', () => {
+  beginThread(entry, 'reader-5', 128);
+  assert.equal(takeThread(entry, 'reader-5', { index: 5 }, 64), null);
+  assert.equal(takeThread(entry, 'reader-5', { index: 5 }, 128), null, 'it has been ended');
 });
 
 test('a thread that begins early gets the start of the process’s clock', () => {

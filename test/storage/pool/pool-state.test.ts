@@ -55,6 +55,16 @@ test('a read goes to the reader with the least in flight', () => {
   );
 });
 
+test('a reader for heavy reads holds one, however many others hold: bodies that timed out in its mailbox took the memory of a small container', () => {
+  const state = readState<string>(1, { ...LIMITS, inFlightMax: 4 }, 1);
+  for (const slot of state.readers) slot.up = true;
+  const heavy = (work: string) => ({ ...readOf(work), isHeavy: true });
+  assert.deepEqual(
+    [heavy('h'), heavy('i'), readOf('a'), readOf('b')].map((read) => offerRead(state, read)),
+    [1, 'wait', 0, 0],
+  );
+});
+
 test('heavy reads go to readers of their own and keep their own order, and others do not wait for them', () => {
   const state = heavyStateOf(1, 1);
   const heavy = ['h', 'i', 'j'].map((work) => ({ ...readOf(work), isHeavy: true }));

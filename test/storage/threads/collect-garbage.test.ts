@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GarbageCollector } from '../../../storage/threads/collect-garbage.js';
+import { GrowingBytes } from '../../../http/context/growing-bytes.js';
+import { memoryBudget } from '../../../storage/memory/budget.js';
+import { SharedLedger } from '../../../storage/memory/shared-ledger.js';
+import { GarbageCollector, LeftMemory } from '../../../storage/threads/collect-garbage.js';
 
 /** Timers of a clock that tests move, and how many garbage collections ran. */
 function fakeTime() {
@@ -43,4 +46,35 @@ test('segments that go all the time cost a garbage collection every two seconds'
     pass(10);
   }
   assert.ok(runs() >= 9 && runs() <= 10, `${runs()} collections in 20 s`);
+});
+
+test('what requests leave is collected once for so many bytes, when the caller is done', () => {
+  let runs = 0;
+  const later: (() => void)[] = [];
+  const left = new LeftMemory(
+    100,
+    () => runs++,
+    (run) => later.push(run),
+  );
+  left.add(99);
+  assert.equal(later.length, 0);
+  left.add(1);
+  left.add(500);
+  assert.deepEqual([later.length, runs], [1, 0]);
+  later.shift()?.();
+  assert.equal(runs, 1);
+  left.add(99);
+  assert.equal(later.length, 0, 'counted anew');
+});
+
+test('a thread of a small container does not keep the bodies of requests that are over: V8 collects them only at 64 MB', async () => {
+  const ledger = new SharedLedger(memoryBudget(Number.MAX_SAFE_INTEGER, 64));
+  const { arrayBuffers: before } = process.memoryUsage();
+  for (let request = 0; request < 20; request++) {
+    new GrowingBytes(ledger, 3 << 20).add(new Uint8Array(3 << 20));
+    ledger.left.add(3 << 20);
+    await new Promise((done) => setImmediate(done));
+  }
+  const { arrayBuffers } = process.memoryUsage();
+  assert.ok(arrayBuffers - before < 16 << 20, `${(arrayBuffers - before) >> 20} MB of 60 are left`);
 });
