@@ -20,9 +20,11 @@ export async function wrongData(client: RestClient, model: Model): Promise<strin
     findings.push(...collection.check(points).map((finding) => `${name}: ${finding}`));
     findings.push(...(await wrongIndexes(client, name, points)).map((finding) => `${name}: ${finding}`));
   }
-  const { aliases } = await client.result<{ aliases: { collection_name: string }[] }>('GET', '/aliases');
-  const alias = aliases[0]?.collection_name ?? null;
-  if (!model.alias.settle(alias)) findings.push(`the alias names ${alias}`);
+  const { aliases } = await client.result<{ aliases: { alias_name: string; collection_name: string }[] }>('GET', '/aliases');
+  for (const [name, possible] of model.aliases) {
+    const named = aliases.find(({ alias_name }) => alias_name === name)?.collection_name ?? null;
+    if (!possible.settle(named)) findings.push(`the alias ${name} names ${named}`);
+  }
   return findings;
 }
 

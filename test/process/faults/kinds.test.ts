@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countCalls, injected, injecting, KINDS, type Kind } from './kinds.js';
+import { inLayers, type Run } from './run.js';
 
 const kindOf = (wanted: string): Kind => KINDS.find(({ name }) => name === wanted) as Kind;
 
@@ -36,4 +37,18 @@ test('only kinds whose calls also touch sockets or plain memory are bound to fil
 test('calls that strace made fail are told apart', () => {
   const failed = '8 fsync(4</data/c>) = -1 EIO (Input/output error) (INJECTED)';
   assert.deepEqual(injected(`7 fsync(3</data/a>) = 0\n${failed}\n`), [failed]);
+});
+
+test('runs come from coarse to fine: the first ones of each sort are far apart, sorts with few N are through first, and none is left out', () => {
+  const runsOf = (name: string, most: number): Run[] =>
+    Array.from({ length: most }, (_, at) => ({ place: 'one', phase: 'work', kind: kindOf(name), mode: 'once', n: at + 1 }));
+  const all = [...runsOf('open', 160), ...runsOf('sync', 4)];
+  const layered = inLayers(all);
+  assert.deepEqual(new Set(layered), new Set(all));
+  assert.equal(layered.length, all.length);
+  assert.deepEqual(
+    layered.slice(0, 5).map((run) => `${run.kind.name} ${run.n}`),
+    ['open 1', 'open 129', 'open 65', 'open 33', 'sync 1'],
+  );
+  assert.ok(layered.findLastIndex(({ kind }) => kind.name === 'sync') < 25);
 });

@@ -1,5 +1,5 @@
 /**
- * `npm run faults [-- --part 1/4 | --sample 5 | --only one.work.write.once.17 | --count] [--places one,first,second] [--phases work,start]
+ * `npm run faults [-- --part 1/4 | --sample 5 | --only one.work.write.once.17,… | --count] [--alone] [--places one,first,second] [--phases work,start]
  * [--kinds open,write] [--modes once,while] [--minutes M] [--seed S] [--folder F]`: see `run.ts`. Exit code 1 when something must not be, 2 when
  * nothing can be tried.
  */
@@ -10,7 +10,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { seededRandom } from '../../../ops/random.js';
 import { KINDS, MODES } from './kinds.js';
-import { allRuns, ENDINGS, nameOf, PHASES, PLACES, type Run, type RunReport, Runs } from './run.js';
+import { allRuns, ENDINGS, inLayers, nameOf, PHASES, PLACES, type Run, type RunReport, Runs, sortOf, sorts, TOGETHER_MAX } from './run.js';
 import { noStrace } from './strace.js';
 
 const { values } = parseArgs({
@@ -19,6 +19,7 @@ const { values } = parseArgs({
     sample: { type: 'string' },
     only: { type: 'string' },
     count: { type: 'boolean', default: false },
+    alone: { type: 'boolean', default: false },
     places: { type: 'string', default: PLACES.join() },
     phases: { type: 'string', default: PHASES.join() },
     kinds: { type: 'string', default: KINDS.map(({ name }) => name).join() },
@@ -46,15 +47,17 @@ const [part = 0, parts = 0] = values.part.split('/').map(Number);
 if (!(part >= 1 && part <= parts)) refuse(`--part: expected i/n, as 1/4, got ${values.part}`);
 for (const option of ['sample', 'minutes', 'seed'] as const)
   if (values[option] !== undefined && !(Number(values[option]) >= 0)) refuse(`--${option}: expected a number, got ${values[option]}`);
-const [onlyPlace, onlyPhase, onlyKind, onlyMode, onlyN] = values.only?.split('.') ?? [];
-const places = some('places', onlyPlace ?? values.places, PLACES);
-const phases = some('phases', onlyPhase ?? values.phases, PHASES);
+const only = values.only?.split(',').map((name) => name.split('.'));
+/** The words at one place of the names of `--only`, or those of another option. */
+const wordsOf = (at: number, option: string): string => (only === undefined ? option : only.map((words) => words[at] ?? '').join());
+const places = some('places', wordsOf(0, values.places), PLACES);
+const phases = some('phases', wordsOf(1, values.phases), PHASES);
 const kindNames = some(
   'kinds',
-  onlyKind ?? values.kinds,
+  wordsOf(2, values.kinds),
   KINDS.map(({ name }) => name),
 );
-const modes = some('modes', onlyMode ?? values.modes, MODES);
+const modes = some('modes', wordsOf(3, values.modes), MODES);
 const kinds = KINDS.filter(({ name }) => kindNames.includes(name));
 
 const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-faults-')) : resolve(values.folder);
@@ -81,58 +84,87 @@ if (values.count) process.exit(0);
 
 const deadline = performance.now() + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
 const reports: { readonly run: Run; readonly report: RunReport }[] = [];
-for (const run of chosen) {
-  if (performance.now() > deadline) break;
-  story(`=== ${nameOf(run)}`);
-  const report = await runs.run(run);
-  reports.push({ run, report });
-  const { ending, exit, failed, findings, stuck, tally } = report;
-  story(`${JSON.stringify({ ending, exit, stuck, findings, tally }, null, 2)}\n${failed.join('\n')}`);
-  if (values.only !== undefined || findings.length > 0 || stuck !== null) {
-    say(`${findings.length > 0 ? '!!! ' : ''}npm run faults -- --only ${nameOf(run)}: ${ending}, ${JSON.stringify(exit)}`);
+/** Runs that found something together and nothing alone. */
+let onlyTogether = 0;
+for (let at = 0; at < chosen.length && performance.now() <= deadline; ) {
+  const some = together(at);
+  const made = await carryOut(some);
+  at += made.length;
+  if (made.length > 1 && made.some(({ findings }) => findings.length > 0)) {
+    tell(some.slice(0, made.length), made);
+    say('    each of these alone:');
+    const alone: RunReport[] = [];
+    for (const run of some.slice(0, made.length)) {
+      const own = await carryOut([run]);
+      tell([run], own);
+      alone.push(...own);
+    }
+    if (alone.every(({ findings }) => findings.length === 0)) onlyTogether += 1;
+    reports.push(...alone.map((report, own) => ({ run: some[own] as Run, report })));
+  } else {
+    tell(some.slice(0, made.length), made);
+    reports.push(...made.map((report, own) => ({ run: some[own] as Run, report })));
+  }
+}
+table();
+const wrong = reports.filter(({ report }) => report.findings.length > 0).length;
+say(
+  `${reports.length} of ${chosen.length} runs, ${wrong} with findings, ${onlyTogether} times findings of runs together and of none alone`,
+);
+process.exit(wrong + onlyTogether === 0 ? 0 : 1);
+
+/** The runs from `at` on that can share starts. */
+function together(at: number): Run[] {
+  const first = chosen[at] as Run;
+  const most = values.alone ? 1 : TOGETHER_MAX;
+  const some = chosen.slice(at, at + most);
+  const other = some.findIndex(({ place, phase }) => place !== first.place || phase !== first.phase);
+  return other < 0 ? some : some.slice(0, other);
+}
+
+async function carryOut(some: readonly Run[]): Promise<readonly RunReport[]> {
+  story(`=== ${some.map(nameOf).join()}`);
+  const { reports: made } = await runs.together(some);
+  for (const [at, { ending, exit, stuck, findings, tally, failed }] of made.entries())
+    story(`${nameOf(some[at] as Run)} ${JSON.stringify({ ending, exit, stuck, findings, tally }, null, 2)}\n${failed.join('\n')}`);
+  return made;
+}
+
+/** What a reader of the output should know of runs at once. */
+function tell(some: readonly Run[], made: readonly RunReport[]): void {
+  const names = some.map(nameOf).join();
+  for (const [at, { ending, exit, stuck, findings, tally, failed }] of made.entries()) {
+    if (values.only === undefined && findings.length === 0 && stuck === null) continue;
+    const which = made.length > 1 ? ` (${nameOf(some[at] as Run)})` : '';
+    say(`${findings.length > 0 ? '!!! ' : ''}npm run faults -- --only ${names}${which}: ${ending}, ${JSON.stringify(exit)}`);
     for (const line of [...findings, ...(stuck === null ? [] : [`stuck: ${stuck}`])]) say(`    ${line}`);
     for (const line of failed.slice(0, 5)) say(`    ${line}`);
     if (values.only !== undefined) for (const line of tally.told) say(`    ${line}`);
   }
 }
-table();
-const wrong = reports.filter(({ report }) => report.findings.length > 0);
-say(`${reports.length} of ${chosen.length} runs, ${wrong.length} with findings`);
-process.exit(wrong.length === 0 ? 0 : 1);
 
-/** Those of the options: one, a sample of each sort, a part. */
+/** Those of the options: some by name, a sample of each sort, a part. */
 function choose(): Run[] {
-  if (values.only !== undefined) {
-    const own = all.filter((run) => run.n === Number(onlyN));
-    // An n beyond those that were counted can be tried.
-    const [first] = all;
-    return own.length > 0 || first === undefined ? own : [{ ...first, n: Number(onlyN) }];
-  }
-  const own = all.filter((_, at) => at % parts === part - 1);
+  if (only !== undefined)
+    return only.map(([place, phase, kind, mode, n]) => {
+      const own = all.find((run) => sortOf(run) === [place, phase, kind, mode].join('.'));
+      // An n beyond those that were counted can be tried.
+      return own === undefined || !(Number(n) >= 1) ? refuse(`--only: ${values.only} names no run`) : { ...own, n: Number(n) };
+    });
+  const own = inLayers(all).filter((_, at) => at % parts === part - 1);
   if (values.sample === undefined) return own;
   const random = seededRandom(Number(values.seed));
-  const sorts = grouped(own);
-  return [...sorts.values()].flatMap((sort) => {
+  return [...sorts(own).values()].flatMap((sort) => {
     while (sort.length > Number(values.sample)) sort.splice(random.integer(sort.length), 1);
     return sort;
   });
-}
-
-function grouped(own: readonly Run[]): Map<string, Run[]> {
-  const sorts = new Map<string, Run[]>();
-  for (const run of own) sorts.set(sortOf(run), [...(sorts.get(sortOf(run)) ?? []), run]);
-  return sorts;
-}
-
-function sortOf({ place, phase, kind, mode }: Run): string {
-  return [place, phase, kind.name, mode].join('.');
 }
 
 /** What became of the runs, by place, phase, kind and mode. */
 function table(): void {
   say(`| node | phase | kind | | runs of all | failed calls | ${ENDINGS.join(' | ')} | stuck until restart | findings |`);
   say(`|${'---|'.repeat(ENDINGS.length + 8)}`);
-  const existing = grouped(all);
+  const existing = sorts(all);
   for (const [sort, own] of existing) {
     const done = reports.filter(({ run }) => sortOf(run) === sort).map(({ report }) => report);
     if (done.length === 0) continue;

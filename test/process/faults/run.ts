@@ -2,6 +2,9 @@
  * Runs in which calls of the kernel fail. A world (one node, or two that hold copies of each other) is prepared once. Each run takes a copy of
  * its folder, lets the n-th of each call of a kind fail in each thread of one node, and starts the world again without faults: then everything acknowledged
  * must be there, nothing half, and all must work, also after one more start.
+ *
+ * Starts are what runs cost. So several runs share them: those of `work` one process, with a set of collections for each, and those of `start`
+ * one folder, where the start that looks for the damage of a run leaves the work for the next one. Where something is found, each is made alone.
  */
 
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -24,6 +27,7 @@ import {
   traceNoStart,
   type World,
   type WorldNode,
+  writeCommand,
   writeProgram,
 } from './world.js';
 
@@ -55,7 +59,10 @@ export const ENDINGS = [
   'some refused',
   'ended in order',
   'ended by its runtime',
-  'ended within lmdb',
+  // A disk that fails can do that, too.
+  'ended within lmdb by a page',
+  // Only injection can: the node has tried the same just before.
+  'ended within lmdb by an opening',
 ] as const;
 export type Ending = (typeof ENDINGS)[number];
 
@@ -78,18 +85,31 @@ const START_CODES = [...EXIT_CODES, 7, 12, 13, 127];
 /** How native code ends a process. */
 const CRASHES = ['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'];
 /**
- * Calls after whose failure lmdb's native code may end the process. Of `open`, because it frees what it never made then (Room-R1). Of a page's
- * write, because it tells of the error in 100 bytes, and the text may be longer (`last_error` in `mdb_page_flush` of lmdb 3.5.6).
+ * Calls after whose failure lmdb's native code may end the process. Of a page's write, because it tells of the error in 100 bytes, and the text
+ * may be longer (`last_error` in `mdb_page_flush` of lmdb 3.5.6). Of `open`, because it uses then what it has freed (`openEnv` in `env.cpp`):
+ * descriptors and addresses are tried before (Room-R1), so that nothing is lacking there but by a failure of exactly this call.
  */
-const LMDB_FAILS = /(openat|mmap|pwrite64|writev)\(.*\/lmdb\/(data|lock)\.mdb/;
+const LMDB_PAGE_FAILS = /(pwrite64|writev)\(.*\/lmdb\/data\.mdb/;
+const LMDB_OPEN_FAILS = /(openat|mmap)\(.*\/lmdb\/(data|lock)\.mdb/;
 const START_MS = 25_000;
+const SETTLED_UNDER_FAULTS_MS = 10_000;
 const END_MS = 40_000;
 const LATE_MS = 2000;
 const STUCK_MS = 15_000;
 const SETTLED_MS = 60_000;
 
+/** Runs that share a process or a folder. */
+export const TOGETHER_MAX = 6;
+
+/** What came of the first of some runs; the others were not made. */
+export interface Together {
+  /** At least one. Findings of a single run; what was found when all were over is in the last one. */
+  readonly reports: readonly RunReport[];
+}
+
 interface Prepared {
   readonly nodes: Nodes;
+  readonly sets: number;
   /** Folder of the nodes before the workload, and what they hold. */
   readonly before: string;
   readonly model: Model;
@@ -101,8 +121,11 @@ interface Prepared {
 
 export class Runs {
   readonly #program: string;
-  readonly #prepared = new Map<Nodes, Prepared>();
+  readonly #prepared = new Map<string, Prepared>();
   readonly #counts = new Map<string, Counts>();
+  readonly #traceFile: string;
+  /** Starts the process without the launcher, once it is known. */
+  #command: readonly string[] | null = null;
 
   /** story: told of each step. */
   constructor(
@@ -111,6 +134,7 @@ export class Runs {
   ) {
     mkdirSync(folder, { recursive: true });
     this.#program = writeProgram(folder);
+    this.#traceFile = join(folder, 'run.trace');
   }
 
   /** What happens without faults: the calls that can fail. Counted once for each place and phase. */
@@ -118,77 +142,104 @@ export class Runs {
     const key = `${place}.${phase}`;
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
-    const traceFile = join(this.folder, `${key}.trace`);
-    const report = await this.#carryOut(place, phase, traceFile, counting(traceFile), false);
-    if (report.findings.length > 0 || report.stuck !== null || report.tally.told.length > 0)
+    const [report] = await this.#carryOut(place, phase, [{ options: counting(this.#traceFile), runtimeMayEnd: false }]);
+    if (report === undefined || report.findings.length > 0 || report.stuck !== null || report.tally.told.length > 0)
       throw new Error(`without faults, something is wrong: ${JSON.stringify(report)}`);
-    const counts = countCalls(readFileSync(traceFile, 'utf8'), this.folder);
+    const counts = countCalls(readFileSync(this.#traceFile, 'utf8'), this.folder);
     this.#counts.set(key, counts);
     return counts;
   }
 
   async run(run: Run): Promise<RunReport> {
-    const { paths } = await this.count(run.place, run.phase);
-    const traceFile = join(this.folder, 'run.trace');
-    const options = injecting(run.kind, run.mode, run.n, paths, traceFile);
-    return this.#carryOut(run.place, run.phase, traceFile, options, run.kind.runtimeMayEnd);
+    const { reports } = await this.together([run]);
+    return reports[0] as RunReport;
   }
 
-  async #carryOut(place: Place, phase: Phase, traceFile: string, options: readonly string[], runtimeMayEnd: boolean): Promise<RunReport> {
-    const prepared = await this.#prepare(place === 'one' ? 1 : 2);
-    rmSync(traceFile, { force: true });
+  /** runs: of one place and one phase, at least one and at most `TOGETHER_MAX`. */
+  async together(runs: readonly Run[]): Promise<Together> {
+    const { place, phase } = runs[0] as Run;
+    const { paths } = await this.count(place, phase);
+    const faults = runs.map(({ kind, mode, n }) => ({
+      options: injecting(kind, mode, n, paths, this.#traceFile),
+      runtimeMayEnd: kind.runtimeMayEnd,
+    }));
+    return { reports: await this.#carryOut(place, phase, faults) };
+  }
+
+  async #carryOut(place: Place, phase: Phase, faults: readonly Fault[]): Promise<RunReport[]> {
+    const sets = phase === 'work' && faults.length > 1 ? TOGETHER_MAX : 1;
+    const prepared = await this.#prepare(place === 'one' ? 1 : 2, sets);
     const folder = join(this.folder, 'run');
     copyFolder(phase === 'work' ? prepared.before : prepared.killed, folder);
     const model = (phase === 'work' ? prepared.model : prepared.killedModel).copy();
-    const tally = newTally();
     const act = phase === 'work' ? this.#work : this.#start;
-    const { exit, stuck } = await act.call(this, { prepared, place, folder, traceFile, options, model, tally });
-    const failed = existsSync(traceFile) ? injected(readFileSync(traceFile, 'utf8')) : [];
-    const findings = [...tally.findings];
-    const ending = endingOf(exit, failed, tally, runtimeMayEnd);
-    const codes = phase === 'start' ? START_CODES : EXIT_CODES;
-    if (exit !== null && ending === 'ended in order' && !codes.includes(exit.code ?? -1))
-      findings.push(`the node ended with ${JSON.stringify(exit)}`);
-    findings.push(...(await this.#wrongAfter(prepared, folder, model)));
-    return { ending, failed, exit, stuck, findings, tally };
+    const reports: RunReport[] = [];
+    await act.call(this, { prepared, place, folder, model, faults, reports });
+    return reports;
   }
 
   // ---------------------------------------------------------------- the node of the faults
 
-  async #work({ prepared, place, folder, traceFile, options, model, tally }: Act): Promise<Acted> {
+  /** One process for all faults, until it ends or takes no more writes. */
+  async #work({ prepared, place, folder, model, faults, reports }: Act): Promise<void> {
     const world = await startWorld(prepared.nodes, folder, this.#program);
     try {
       await settled(world);
       const faulty = faultyOf(world, place);
-      const tracing = await attach(faulty.pid, options);
-      await new Workload(
-        world.nodes.map(({ client }) => client),
-        prepared.nodes,
-        model,
-        tally,
-      ).run();
-      // Calls that fail are met at the end, too, if none has been met before.
-      const isOver = existsSync(traceFile) && injected(readFileSync(traceFile, 'utf8')).length > 0;
-      const stuck = isOver && faulty.exit() === null ? await this.#stuckAfter(tracing, faulty, model) : null;
-      const exit = faulty.exit() ?? (await endedBySignal(faulty, tally, () => tracing.detach()));
-      await tracing.detach();
-      return { exit, stuck };
+      for (const [set, fault] of faults.entries()) {
+        const tally = newTally();
+        rmSync(this.#traceFile, { force: true });
+        const tracing = await attach(faulty.pid, fault.options);
+        await new Workload(
+          world.nodes.map(({ client }) => client),
+          prepared.nodes,
+          model,
+          tally,
+          set,
+        ).run();
+        // Calls that fail are met at the end, too, if none has been met before.
+        const isOver = this.#failed().length > 0;
+        const stuck = isOver && faulty.exit() === null ? await this.#stuckAfter(tracing, faulty, model, set) : null;
+        const isLast = set === faults.length - 1 || !isOver || stuck !== null;
+        const exit = faulty.exit() ?? (isLast ? await endedBySignal(faulty, tally, () => tracing.detach()) : null);
+        await tracing.detach();
+        reports.push(reportOf(fault, exit, this.#failed(), stuck, tally, EXIT_CODES));
+        if (exit !== null || isLast) break;
+      }
     } finally {
       this.#tellLogs(world);
       await world.close();
     }
+    const wrong = await this.#wrongAfter(prepared, folder, model, 'the start after the faults');
+    if (wrong.length === 0) wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'the second start after the faults')));
+    addFindings(reports, wrong);
   }
 
-  async #start({ prepared, place, folder, options, model, tally }: Act): Promise<Acted> {
+  /** One folder for all faults: each starts on what the start after the last one left. */
+  async #start({ prepared, place, folder, model, faults, reports }: Act): Promise<void> {
+    for (const [at, fault] of faults.entries()) {
+      reports.push(await this.#startOnce({ prepared, place, folder, model }, fault));
+      const isLast = at === faults.length - 1;
+      const wrong = await this.#wrongAfter(prepared, folder, model, 'the start after the faults', !isLast);
+      if (wrong.length === 0 && isLast)
+        wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'the second start after the faults')));
+      addFindings(reports, wrong);
+      if (wrong.length > 0) break;
+    }
+  }
+
+  async #startOnce({ prepared, place, folder, model }: Omit<Act, 'faults' | 'reports'>, fault: Fault): Promise<RunReport> {
+    const tally = newTally();
+    rmSync(this.#traceFile, { force: true });
     const own = nodeFolder(folder, place === 'second' ? 2 : 1);
-    traceNextStart(own, prepared.command, options);
+    traceNextStart(own, prepared.command, fault.options);
     const world = await launchWorld(prepared.nodes, folder, this.#program);
     try {
       const faulty = faultyOf(world, place);
       const ready = await becomesReady(faulty, START_MS);
       if (ready) {
         // As far as it comes to it under faults.
-        await settled(world, START_MS).catch(() => {});
+        await settled(world, SETTLED_UNDER_FAULTS_MS).catch(() => {});
         await new Workload(
           world.nodes.map(({ client }) => client),
           prepared.nodes,
@@ -197,7 +248,8 @@ export class Runs {
         ).runShort();
       } else tally.told.push('not ready');
       if (faulty.exit() === null && !ready) this.story('the node is not ready under faults');
-      return { exit: faulty.exit() ?? (await endedBySignal(faulty, tally, async () => {})), stuck: null };
+      const exit = faulty.exit() ?? (await endedBySignal(faulty, tally, async () => {}));
+      return reportOf(fault, exit, this.#failed(), null, tally, START_CODES);
     } finally {
       this.#tellLogs(world);
       await world.close();
@@ -205,13 +257,19 @@ export class Runs {
     }
   }
 
+  /** Calls that strace made fail since it was started last. */
+  #failed(): string[] {
+    return existsSync(this.#traceFile) ? injected(readFileSync(this.#traceFile, 'utf8')) : [];
+  }
+
   /** Why a node takes no writes after the faults; null when it does. */
-  async #stuckAfter(tracing: Tracing, node: WorldNode, model: Model): Promise<string | null> {
+  async #stuckAfter(tracing: Tracing, node: WorldNode, model: Model, set: number): Promise<string | null> {
     await tracing.detach();
+    const names = certainCollections(model).filter((name) => name.endsWith(`-${set}`));
     const deadline = performance.now() + STUCK_MS;
     for (;;) {
       try {
-        await within(5000, probe(node.client, certainCollections(model)));
+        await within(5000, probe(node.client, names));
         return null;
       } catch (error) {
         if (node.exit() !== null) return null;
@@ -223,71 +281,77 @@ export class Runs {
 
   // ---------------------------------------------------------------- afterwards
 
-  /** Two starts without faults, with all that can be asked. */
-  async #wrongAfter({ nodes }: Prepared, folder: string, model: Model): Promise<string[]> {
-    for (const start of ['the start after the faults', 'the second start after the faults']) {
-      let world: World;
-      try {
-        world = await startWorld(nodes, folder, this.#program);
-      } catch (error) {
-        return [`${start}: ${(error as Error).message}`];
-      }
-      try {
-        const findings: string[] = [];
-        await settled(world);
-        for (const node of world.nodes) {
-          const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
-          await probe(
-            node.client,
-            collections.map(({ name }) => name),
-          );
-          const at = nodes === 1 ? '' : ` at node ${node.number}`;
-          findings.push(...(await wrongData(node.client, model)).map((finding) => `${start}${at}: ${finding}`));
-        }
-        for (const node of world.nodes) node.signal('SIGTERM');
-        const exits = await within(END_MS, Promise.all(world.nodes.map(({ exited }) => exited)));
-        if (exits.some(({ code }) => code !== 0)) findings.push(`${start}: an end in order gave ${JSON.stringify(exits)}`);
-        if (findings.length > 0) return findings;
-      } catch (error) {
-        return [`${start}: ${(error as Error).message}`];
-      } finally {
-        this.#tellLogs(world);
-        await world.close();
-      }
+  /** A start without faults, with all that can be asked. leaveWork: operations are left unapplied, and the nodes are killed. */
+  async #wrongAfter({ nodes }: Prepared, folder: string, model: Model, start: string, leaveWork = false): Promise<string[]> {
+    let world: World;
+    try {
+      world = await startWorld(nodes, folder, this.#program);
+    } catch (error) {
+      return [`${start}: ${(error as Error).message}`];
     }
-    return [];
+    try {
+      const findings: string[] = [];
+      await settled(world);
+      for (const node of world.nodes) {
+        const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
+        await probe(
+          node.client,
+          collections.map(({ name }) => name),
+        );
+        const at = nodes === 1 ? '' : ` at node ${node.number}`;
+        findings.push(...(await wrongData(node.client, model)).map((finding) => `${start}${at}: ${finding}`));
+      }
+      if (findings.length > 0) return findings;
+      if (leaveWork) {
+        const clients = world.nodes.map(({ client }) => client);
+        await new Workload(clients, nodes, model, newTally()).leaveUnappliedAgain();
+        return [];
+      }
+      for (const node of world.nodes) node.signal('SIGTERM');
+      const exits = await within(END_MS, Promise.all(world.nodes.map(({ exited }) => exited)));
+      return exits.some(({ code }) => code !== 0) ? [`${start}: an end in order gave ${JSON.stringify(exits)}`] : [];
+    } catch (error) {
+      return [`${start}: ${(error as Error).message}`];
+    } finally {
+      this.#tellLogs(world);
+      await world.close();
+    }
   }
 
-  async #prepare(nodes: Nodes): Promise<Prepared> {
-    const known = this.#prepared.get(nodes);
+  async #prepare(nodes: Nodes, sets: number): Promise<Prepared> {
+    const key = `${nodes}-${sets}`;
+    const known = this.#prepared.get(key);
     if (known !== undefined) return known;
     // Paths and ports are kept in the files, so everything happens in the folder of the runs.
     const folder = join(this.folder, 'run');
-    const before = join(this.folder, `before-${nodes}`);
-    const killed = join(this.folder, `killed-${nodes}`);
+    const before = join(this.folder, `before-${key}`);
+    const killed = join(this.folder, `killed-${key}`);
     rmSync(folder, { recursive: true, force: true });
-    const model = Model.empty();
+    const model = Model.empty(sets);
     let world = await startWorld(nodes, folder, this.#program);
     await settled(world);
-    const command = commandOf((world.nodes[0] as WorldNode).pid);
-    const workload = (of: Model): Workload =>
+    const command = this.#command ?? commandOf((world.nodes[0] as WorldNode).pid);
+    this.#command = command;
+    writeCommand(this.folder, command);
+    const workload = (of: Model, set: number): Workload =>
       new Workload(
         world.nodes.map(({ client }) => client),
         nodes,
         of,
         newTally(),
+        set,
       );
-    await workload(model).prepare();
+    for (let set = 0; set < sets; set++) await workload(model, set).prepare();
     await ended(world);
     copyFolder(folder, before);
     world = await startWorld(nodes, folder, this.#program);
     await settled(world);
     const killedModel = model.copy();
-    await workload(killedModel).leaveUnapplied();
+    await workload(killedModel, 0).leaveUnapplied();
     await world.close();
     copyFolder(folder, killed);
-    const prepared = { nodes, before, model, killed, killedModel, command };
-    this.#prepared.set(nodes, prepared);
+    const prepared = { nodes, sets, before, model, killed, killedModel, command };
+    this.#prepared.set(key, prepared);
     return prepared;
   }
 
@@ -296,19 +360,42 @@ export class Runs {
   }
 }
 
+/** What fails in one run. */
+interface Fault {
+  /** Of strace. */
+  readonly options: readonly string[];
+  readonly runtimeMayEnd: boolean;
+}
+
 interface Act {
   readonly prepared: Prepared;
   readonly place: Place;
   readonly folder: string;
-  readonly traceFile: string;
-  readonly options: readonly string[];
   readonly model: Model;
-  readonly tally: Tally;
+  readonly faults: readonly Fault[];
+  /** Of the faults that were made, in their order. */
+  readonly reports: RunReport[];
 }
 
-interface Acted {
-  readonly exit: Exit | null;
-  readonly stuck: string | null;
+function reportOf(
+  { runtimeMayEnd }: Fault,
+  exit: Exit | null,
+  failed: readonly string[],
+  stuck: string | null,
+  tally: Tally,
+  codes: readonly number[],
+): RunReport {
+  const findings = [...tally.findings];
+  const ending = endingOf(exit, failed, tally, runtimeMayEnd);
+  if (exit !== null && ending === 'ended in order' && !codes.includes(exit.code ?? -1))
+    findings.push(`the node ended with ${JSON.stringify(exit)}`);
+  return { ending, failed, exit, stuck, findings, tally };
+}
+
+/** What was found after the faults of the last report. */
+function addFindings(reports: RunReport[], findings: readonly string[]): void {
+  const last = reports.pop();
+  if (last !== undefined) reports.push({ ...last, findings: [...last.findings, ...findings] });
 }
 
 /** The exit after SIGTERM; a node that does not end in time is killed, which is a finding. */
@@ -378,7 +465,8 @@ function faultyOf(world: World, place: Place): WorldNode {
 function endingOf(exit: Exit | null, failed: readonly string[], tally: Tally, runtimeMayEnd: boolean): Ending {
   if (exit !== null && exit.signal !== null && CRASHES.includes(exit.signal)) {
     if (runtimeMayEnd) return 'ended by its runtime';
-    if (failed.some((line) => LMDB_FAILS.test(line))) return 'ended within lmdb';
+    if (failed.some((line) => LMDB_PAGE_FAILS.test(line))) return 'ended within lmdb by a page';
+    if (failed.some((line) => LMDB_OPEN_FAILS.test(line))) return 'ended within lmdb by an opening';
   }
   if (exit !== null && exit.code !== 0) return 'ended in order';
   if (failed.length === 0) return 'no call failed';
@@ -390,6 +478,43 @@ async function within<Value>(milliseconds: number, asked: Promise<Value>): Promi
     throw new Error(`nothing within ${milliseconds} ms`);
   });
   return Promise.race([asked, late]);
+}
+
+/** How many parts `inLayers` puts behind each other. */
+const LAYERS = 40;
+
+/**
+ * From coarse to fine: the first layer has N of each sort that are far apart, and each layer fills the gaps of those before. So whatever time is
+ * given, each sort has its share, and those with few N are through first. Within a layer by place and phase, as only such runs share starts.
+ */
+export function inLayers(runs: readonly Run[]): Run[] {
+  const layered = [...sorts(runs).values()].flatMap((own) =>
+    [...own]
+      .sort((a, b) => mirrored(a.n - 1) - mirrored(b.n - 1))
+      .map((run, at) => ({ run, layer: Math.floor((at * LAYERS) / Math.max(LAYERS, own.length)), group: `${run.place}.${run.phase}` })),
+  );
+  return layered.sort((a, b) => a.layer - b.layer || (a.group < b.group ? -1 : a.group > b.group ? 1 : 0)).map(({ run }) => run);
+}
+
+/** A number below 1 whose binary digits behind the point are those of `at`, mirrored: numbers in a row become far apart. */
+function mirrored(at: number): number {
+  let [rest, digit, sum] = [at, 0.5, 0];
+  for (; rest > 0; rest = Math.floor(rest / 2), digit /= 2) if (rest % 2 === 1) sum += digit;
+  return sum;
+}
+
+/** By place, phase, kind and mode. */
+export function sorts(runs: readonly Run[]): Map<string, Run[]> {
+  const found = new Map<string, Run[]>();
+  for (const run of runs) {
+    const own = found.get(sortOf(run)) ?? [];
+    if (own.push(run) === 1) found.set(sortOf(run), own);
+  }
+  return found;
+}
+
+export function sortOf({ place, phase, kind, mode }: Run): string {
+  return [place, phase, kind.name, mode].join('.');
 }
 
 /** All runs that there are, in their order. */

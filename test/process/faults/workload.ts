@@ -1,13 +1,24 @@
-/** The reference workload: each kind of change once, on a collection that was there and on a new one, and a build. */
+/**
+ * The reference workload: each kind of change once, on a collection that was there and on a new one, and a build. Each set of collections takes
+ * it once, so one process can meet several faults, one set for each.
+ */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestAnswer, RestClient } from '../../../ops/rest-client.js';
 import { type Effect, type Group, IDS_PER_GROUP, ModelCollection, type ModelPoint, type Outcome, Possible } from './model.js';
 
-export const BASE = 'base';
-export const FRESH = 'fresh';
-export const DOOMED = 'doomed';
-const ALIAS = 'other-name';
+/** What one workload works on. */
+interface Names {
+  readonly base: string;
+  readonly fresh: string;
+  readonly doomed: string;
+  readonly alias: string;
+}
+
+/** set: from 0. */
+function namesOf(set: number): Names {
+  return { base: `base-${set}`, fresh: `fresh-${set}`, doomed: `doomed-${set}`, alias: `other-name-${set}` };
+}
 
 const DIM = 16;
 const GROUP_POINTS = 12;
@@ -23,17 +34,24 @@ const WAITING = 'wait=true&timeout=5';
 export class Model {
   private constructor(
     readonly collections: ReadonlyMap<string, ModelCollection>,
-    /** Name of the alias' collection. */
-    readonly alias: Possible<string | null>,
+    /** By name of an alias: that of its collection. */
+    readonly aliases: ReadonlyMap<string, Possible<string | null>>,
   ) {}
 
   /** Nothing is there. */
-  static empty(): Model {
-    return new Model(new Map([BASE, FRESH, DOOMED].map((name) => [name, new ModelCollection()])), new Possible<string | null>(null));
+  static empty(sets: number): Model {
+    const names = Array.from({ length: sets }, (_, set) => namesOf(set));
+    return new Model(
+      new Map(names.flatMap(({ base, fresh, doomed }) => [base, fresh, doomed]).map((name) => [name, new ModelCollection()])),
+      new Map(names.map(({ alias }) => [alias, new Possible<string | null>(null)])),
+    );
   }
 
   copy(): Model {
-    return new Model(new Map([...this.collections].map(([name, collection]) => [name, collection.copy()])), this.alias.copy());
+    return new Model(
+      new Map([...this.collections].map(([name, collection]) => [name, collection.copy()])),
+      new Map([...this.aliases].map(([name, alias]) => [name, alias.copy()])),
+    );
   }
 
   collection(name: string): ModelCollection {
@@ -57,60 +75,75 @@ export function newTally(): Tally {
 
 export class Workload {
   #turn = 0;
+  readonly #names: Names;
 
-  /** clients: of the nodes, which take turns. copies: of each shard. */
+  /** clients: of the nodes, which take turns. copies: of each shard. set: whose collections it changes. */
   constructor(
     private readonly clients: readonly RestClient[],
     private readonly copies: number,
     readonly model: Model,
     readonly tally: Tally,
-  ) {}
+    set = 0,
+  ) {
+    this.#names = namesOf(set);
+  }
 
   /** What is there before anything fails: a collection with a graph, rows without one, a field index, and a collection that will go. */
   async prepare(): Promise<void> {
-    await this.create(BASE);
-    await this.create(DOOMED);
-    await this.index(BASE, 'group', 'integer');
-    await this.upsert(DOOMED, 0, 1);
-    for (const group of [0, 1, 2, 3]) await this.upsert(BASE, group, 1);
-    await this.build(BASE);
-    await this.upsert(BASE, 4, 1);
+    const { base, doomed } = this.#names;
+    await this.create(base);
+    await this.create(doomed);
+    await this.index(base, 'group', 'integer');
+    await this.upsert(doomed, 0, 1);
+    for (const group of [0, 1, 2, 3]) await this.upsert(base, group, 1);
+    await this.build(base);
+    await this.upsert(base, 4, 1);
     this.needAll();
   }
 
   /** Operations that are acknowledged and perhaps not applied when the node is killed. */
   async leaveUnapplied(): Promise<void> {
-    await this.setByFilter(BASE, 4, { left: 1 });
-    await this.setByFilter(BASE, 3, { left: 2 });
-    await this.deleteByFilter(BASE, 2, false);
+    const { base } = this.#names;
+    await this.setByFilter(base, 4, { left: 1 });
+    await this.setByFilter(base, 3, { left: 2 });
+    await this.deleteByFilter(base, 2, false);
     this.needAll();
   }
 
+  /** The same again, after `runShort` on them. */
+  async leaveUnappliedAgain(): Promise<void> {
+    const { base } = this.#names;
+    for (const group of [2, 4]) await this.upsert(base, group, 1);
+    await this.leaveUnapplied();
+  }
+
   async run(): Promise<void> {
-    await this.create(FRESH);
-    await this.index(FRESH, 'group', 'integer');
-    await this.upsert(FRESH, 0, 1);
-    await this.setByFilter(BASE, 0, { seen: true });
-    await this.setById(FRESH, 0, { seen: 1 });
-    await this.deleteByFilter(BASE, 1, true);
-    await this.upsert(BASE, 2, 2);
-    await this.upsert(BASE, 5, 1, { text: TEXT });
-    await this.dropKey(BASE, 2, 'revision');
-    await this.nameAlias(FRESH);
-    await this.drop(DOOMED);
-    await this.upsert(FRESH, 1, 1, { text: TEXT });
-    await this.index(BASE, 'revision', 'integer');
-    await this.upsert(BASE, 6, 1);
-    await this.deleteById(BASE, 4);
-    await this.build(BASE);
-    await this.setById(BASE, 6, { last: true });
+    const { base, fresh, doomed } = this.#names;
+    await this.create(fresh);
+    await this.index(fresh, 'group', 'integer');
+    await this.upsert(fresh, 0, 1);
+    await this.setByFilter(base, 0, { seen: true });
+    await this.setById(fresh, 0, { seen: 1 });
+    await this.deleteByFilter(base, 1, true);
+    await this.upsert(base, 2, 2);
+    await this.upsert(base, 5, 1, { text: TEXT });
+    await this.dropKey(base, 2, 'revision');
+    await this.nameAlias(fresh);
+    await this.drop(doomed);
+    await this.upsert(fresh, 1, 1, { text: TEXT });
+    await this.index(base, 'revision', 'integer');
+    await this.upsert(base, 6, 1);
+    await this.deleteById(base, 4);
+    await this.build(base);
+    await this.setById(base, 6, { last: true });
   }
 
   /** Writes and reads after a start under faults. */
   async runShort(): Promise<void> {
-    await this.upsert(BASE, 7, 1, { text: TEXT });
-    await this.setByFilter(BASE, 0, { started: true });
-    await this.deleteById(BASE, 4);
+    const { base } = this.#names;
+    await this.upsert(base, 7, 1, { text: TEXT });
+    await this.setByFilter(base, 0, { started: true });
+    await this.deleteById(base, 4);
   }
 
   // ---------------------------------------------------------------- operations
@@ -138,8 +171,9 @@ export class Workload {
   }
 
   private async nameAlias(collection_name: string): Promise<void> {
-    const body = { actions: [{ create_alias: { alias_name: ALIAS, collection_name } }] };
-    this.model.alias.note(await this.send('POST', '/collections/aliases?timeout=20', body), () => collection_name);
+    const body = { actions: [{ create_alias: { alias_name: this.#names.alias, collection_name } }] };
+    const outcome = await this.send('POST', '/collections/aliases?timeout=20', body);
+    (this.model.aliases.get(this.#names.alias) as Possible<string | null>).note(outcome, () => collection_name);
   }
 
   private async upsert(name: string, group: number, revision: number, more: Record<string, unknown> = {}): Promise<void> {
@@ -188,7 +222,7 @@ export class Workload {
       const info = ((answer === 'late' ? null : answer)?.body as { result?: { status: string; indexed_vectors_count: number } } | undefined)
         ?.result;
       if (answer === null || (info?.status === 'green' && info.indexed_vectors_count > 0)) return;
-      await sleep(25);
+      await sleep(100);
     }
   }
 

@@ -32,12 +32,29 @@ export interface World {
 const TRACED = 'traced.txt';
 const READY_MS = 30_000;
 
-/** The program of each node: the launcher, or where its folder has `traced.txt` that command, with the arguments of the launcher. */
+/** In the folder of the program: words of the command that starts a node without the launcher, which asks each Node.js for its version. */
+const DIRECT = 'direct.txt';
+
+/**
+ * The program of each node: the command of `direct.txt` beside it, or the launcher while there is none. Where the node's folder has `traced.txt`,
+ * the command in there. All take the arguments of the launcher.
+ */
 export function writeProgram(folder: string): string {
   const program = join(folder, 'program.sh');
-  const script = `#!/bin/sh\nif [ -f ${TRACED} ]; then exec $(cat ${TRACED}) "$@"; fi\nexec '${LAUNCHER}' "$@"\n`;
+  const direct = join(folder, DIRECT);
+  const script = `#!/bin/sh
+if [ -f ${TRACED} ]; then exec $(cat ${TRACED}) "$@"; fi
+if [ -f '${direct}' ]; then exec $(cat '${direct}') "$@"; fi
+exec '${LAUNCHER}' "$@"
+`;
+  rmSync(direct, { force: true });
   writeFileSync(program, script, { mode: 0o755 });
   return program;
+}
+
+/** From now on the program beside which it lies is this command. */
+export function writeCommand(folder: string, command: readonly string[]): void {
+  writeFileSync(join(folder, DIRECT), command.join('\n'));
 }
 
 /** What starts the process again without the launcher: words, and variables that the launcher has set. */
@@ -110,10 +127,15 @@ export async function launchWorld(nodes: Nodes, folder: string, program: string)
 export async function becomesReady(node: WorldNode, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   while (node.exit() === null && performance.now() < deadline) {
+    // Each question costs a process that starts some milliseconds.
+    if (!node.log().includes('Troupe is listening')) {
+      await sleep(20);
+      continue;
+    }
     const asked = node.client.call('GET', '/readyz').catch(() => null);
     const answer = await Promise.race([asked, sleep(1000, null)]);
     if (answer?.status === 200) return true;
-    await sleep(20);
+    await sleep(50);
   }
   return false;
 }
