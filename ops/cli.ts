@@ -13,15 +13,16 @@ export interface ClusterStart {
 
 export type Command =
   | { readonly kind: 'serve'; readonly configPath: string | undefined; readonly cluster: ClusterStart }
-  /** Look through a storage folder; null: that of the settings. */
-  | { readonly kind: 'verify'; readonly folder: string | null; readonly configPath: string | undefined }
+  /** Look through a storage folder, or the archive of a snapshot; null: the storage folder of the settings. unpack: each shard of an archive, too. */
+  | { readonly kind: 'verify'; readonly path: string | null; readonly unpack: boolean; readonly configPath: string | undefined }
   /** Print `text` and end well. */
   | { readonly kind: 'print'; readonly text: string }
   /** Print `message` and end with exit code 2. */
   | { readonly kind: 'refuse'; readonly message: string };
 
 export const USAGE = `Usage: troupe [options]
-       troupe verify [folder]   look through a storage folder that no node has open (that of the settings, if left out); print what is wrong
+       troupe verify [path]     look through a storage folder that no node has open (that of the settings, if left out), or
+                                through the file of a snapshot; print what is wrong
 
 Options:
   --config-path <file>   settings in YAML, read after config/*.yaml
@@ -30,6 +31,8 @@ Options:
   --bootstrap <address>  in a cluster: internal address of any peer of the one to join (or the variable SERVICE_BOOTSTRAP)
   --reinit               in a cluster: forget what consensus has stored, and who this peer was; keep the collections
   --disable-telemetry    accepted for compatibility: nothing is ever sent anywhere
+  --unpack               of verify: unpack the shards of a snapshot one after the other (in storage.temp_path), and look through
+                         their records, too
   --version              print the version
   --help                 print this text
 
@@ -63,6 +66,7 @@ export function parseCommandLine(
         'force-snapshot': { type: 'boolean' },
         'storage-snapshot': { type: 'string' },
         reinit: { type: 'boolean' },
+        unpack: { type: 'boolean' },
       },
       strict: true,
       allowPositionals: true,
@@ -73,12 +77,13 @@ export function parseCommandLine(
   if (values.help === true) return { kind: 'print', text: USAGE };
   if (values.version === true) return { kind: 'print', text: `troupe ${version}\n` };
   const configPath = values['config-path'] as string | undefined;
-  const [command, folder, ...rest] = words;
-  if (command === 'verify' && rest.length === 0) return { kind: 'verify', folder: folder ?? null, configPath };
+  const [command, path, ...rest] = words;
+  if (command === 'verify' && rest.length === 0) return { kind: 'verify', path: path ?? null, unpack: values.unpack === true, configPath };
   if (command !== undefined) {
-    const wrong = command === 'verify' ? `verify takes one folder, not also '${rest.join(' ')}'` : `there is no command '${command}'`;
+    const wrong = command === 'verify' ? `verify takes one path, not also '${rest.join(' ')}'` : `there is no command '${command}'`;
     return { kind: 'refuse', message: `${wrong}\n\n${USAGE}` };
   }
+  if (values.unpack === true) return { kind: 'refuse', message: `--unpack is an option of \`troupe verify\`\n\n${USAGE}` };
   const later = LATER.find((name) => values[name] !== undefined);
   if (later !== undefined) return { kind: 'refuse', message: `--${later} is not available in this release\n` };
   const uri = address(values.uri, '--uri', environment, 'SERVICE_URI');

@@ -1,5 +1,6 @@
 /** The server, as `launch.sh` starts it: from settings to a serving node, and from a signal to an orderly end. */
 
+import { statSync } from 'node:fs';
 import nodeModule from 'node:module';
 import { PeerPortError } from '../cluster/transport/port-error.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
@@ -51,7 +52,7 @@ async function main(): Promise<void> {
       process.exitCode = EXIT_WRONG_COMMAND_LINE;
       return;
     case 'verify':
-      await verify(command.folder, command.configPath);
+      await verify(command.path, command.unpack, command.configPath);
       return;
     case 'serve':
       await serve(command.configPath, command.cluster, version);
@@ -62,17 +63,31 @@ async function main(): Promise<void> {
 }
 
 /** Exit code 0: everything is sound. */
-async function verify(folder: string | null, configPath: string | undefined): Promise<void> {
+async function verify(given: string | null, unpack: boolean, configPath: string | undefined): Promise<void> {
+  const storage = () => loadSettings({ folder: process.cwd(), configPath, environment: process.env }).settings.storage;
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
   try {
-    const path = folder ?? loadSettings({ folder: process.cwd(), configPath, environment: process.env }).settings.storage.storage_path;
+    const path = given ?? storage().storage_path;
+    if (statSync(path, { throwIfNoEntry: false })?.isFile()) {
+      const { describeArchive, temporaryFolder, verifyArchiveFile } = await import('./verify-archive.js');
+      const { archive, problems } = await verifyArchiveFile(path, unpack ? temporaryFolder(storage().temp_path) : null, print);
+      const end =
+        archive === null ? `the snapshot ${path} cannot be read to its end` : `looked through ${describeArchive(archive)} in ${path}`;
+      print(`${describeProblems(problems)}: ${end}`);
+      process.exitCode = problems === 0 ? 0 : EXIT_FAILED;
+      return;
+    }
     const { verifyStorage } = await import('./verify.js');
-    const { collections, points, problems, shards } = await verifyStorage(path, (line) => process.stdout.write(`${line}\n`));
-    const found = problems === 0 ? 'nothing is wrong' : `${problems} problem${problems === 1 ? '' : 's'}`;
-    process.stdout.write(`${found}: looked through ${collections} collections, ${shards} shards, ${points} points in ${path}\n`);
+    const { collections, points, problems, shards } = await verifyStorage(path, print);
+    print(`${describeProblems(problems)}: looked through ${collections} collections, ${shards} shards, ${points} points in ${path}`);
     process.exitCode = problems === 0 ? 0 : EXIT_FAILED;
   } catch (error) {
     fail(error);
   }
+}
+
+function describeProblems(problems: number): string {
+  return problems === 0 ? 'nothing is wrong' : `${problems} problem${problems === 1 ? '' : 's'}`;
 }
 
 async function serve(configPath: string | undefined, start: ClusterStart, version: string): Promise<void> {

@@ -81,6 +81,8 @@ const NAME_LENGTH_MAX = 255;
 const TEXT_LENGTH_MAX = 1024;
 const FILE_NAME = /^[A-Za-z0-9_%~-][A-Za-z0-9_.%~-]*$/;
 const ISO_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/;
+/** The last moment that the header of a member can say, in the year 2242. */
+const TAR_DATE_MS_MAX = 0o77777777777 * 1000;
 const UINT32_MAX = 2 ** 32 - 1;
 
 /**
@@ -151,7 +153,8 @@ function checkedManifest(value: unknown, limits: ManifestLimits): ArchiveManifes
   if (!KINDS.has(members.kind)) throw odd('kind', 'is none of `collection`, `shard` and `full`');
   const kind = members.kind as ArchiveKind;
   const createdAt = text(members.createdAt, 'createdAt');
-  if (!ISO_DATE.test(createdAt)) throw odd('createdAt', 'is no time such as `2026-11-21T01:04:22Z`');
+  const createdMs = ISO_DATE.test(createdAt) ? Date.parse(createdAt) : Number.NaN;
+  if (!(createdMs >= 0 && createdMs <= TAR_DATE_MS_MAX)) throw odd('createdAt', 'is no time such as `2026-11-21T01:04:22Z`');
   const aliases = list(members.aliases, 'aliases').map((one, at) => aliasOf(one, `aliases[${at}]`));
   requireDistinct(aliases, ({ alias }) => alias, 'aliases', 'alias');
   if (kind !== 'full' && aliases.length > 0) throw odd('aliases', 'is not empty, and only full archives have aliases');

@@ -1,10 +1,10 @@
 /** Worker entry: carries out one `BuildJob` at a low OS priority and ends. See `ToBuilder` and `FromBuilder`. */
 
-import os from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { initChecksum } from '../disk/checksum.js';
+import { lowerPriority } from '../threads/low-priority.js';
 import type { BuildJob, BuildResult, FromBuilder, ToBuilder } from '../threads/messages.js';
 import { beat } from '../threads/pulse.js';
 import { buildMissingFields } from './build-fields.js';
@@ -62,16 +62,6 @@ async function build(job: BuildJob): Promise<BuildResult> {
   await control.checkpoint();
   if (job.plan === 'fieldIndex') return buildMissingFields(job, control);
   return buildSegments(job, openPayloadSource, control);
-}
-
-/** On Linux a priority belongs to a thread, and threads that usearch starts inherit it. Elsewhere it would slow the whole process. */
-function lowerPriority(niceness: number): void {
-  if (process.platform !== 'linux' || niceness === 0) return;
-  try {
-    os.setPriority(0, niceness);
-  } catch {
-    // A container may forbid it: the build then runs at the normal priority.
-  }
 }
 
 function makeControl(): BuildControl {

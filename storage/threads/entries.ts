@@ -10,6 +10,7 @@ export const THREAD_FILES = {
   builder: '../builder/builder.js',
   gather: '../gather/thread.js',
   keeper: '../consensus-log/keeper.js',
+  archive: '../archive/thread.js',
 };
 
 export type ThreadName = keyof typeof THREAD_FILES;

@@ -1,0 +1,13 @@
+/** Threads that work in the background have the CPUs that the others leave. */
+
+import os from 'node:os';
+
+/** On Linux a priority belongs to a thread, and threads that it starts inherit it. Elsewhere it would slow the whole process: nothing is done. */
+export function lowerPriority(niceness: number): void {
+  if (process.platform !== 'linux' || niceness === 0) return;
+  try {
+    os.setPriority(0, niceness);
+  } catch {
+    // A container may forbid it: the thread then runs at the normal priority.
+  }
+}
