@@ -406,10 +406,16 @@ export class SnapshotReader<Name extends string = DatabaseName> implements Readi
     this.tables = openTables(root, databases);
   }
 
-  /** Errors: `storage`, also when the environment is not there. */
-  static openReadOnly<Name extends string = DatabaseName>(folder: string, databases: readonly Name[] = ofReplica()): SnapshotReader<Name> {
+  /** hasOpened: called before anything but the meta pages is read. Errors: `storage`, also when the environment is not there. */
+  static openReadOnly<Name extends string = DatabaseName>(
+    folder: string,
+    databases: readonly Name[] = ofReplica(),
+    hasOpened = (): unknown => undefined,
+  ): SnapshotReader<Name> {
     try {
-      return new SnapshotReader(folder, openRoot(folder, prepareOpening(folder, null), true, databases.length), databases);
+      const root = openRoot(folder, prepareOpening(folder, null), true, databases.length);
+      hasOpened();
+      return new SnapshotReader(folder, root, databases);
     } catch (error) {
       throw storageError(`cannot open ${folder}`, error);
     }

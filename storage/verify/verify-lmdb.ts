@@ -48,8 +48,13 @@ const IDLE_MS = 1000;
 /** lacking: the file could not be looked at, for want of something that comes back. */
 type Verdict = { readonly damaged: string | null } | { readonly lacking: string };
 
-/** The child's first message: it has all that it needs, so that what ends it from now on is the file. */
+/** The child's first message: it has all that it needs. */
 const CAN_BEGIN = 'canBegin';
+/**
+ * The child's message for each folder: LMDB has it open, so that what ends the child from now on is the file. LMDB's `open` ends the process for
+ * a lack (Room-R1); of the file it reads the meta pages, which have been read before.
+ */
+const HAS_OPENED = 'hasOpened';
 
 /**
  * What is damaged in the LMDB file of each replica folder; null for nothing (or for one that has no file yet). Errors: `storage` of outcome
@@ -78,6 +83,8 @@ class Checker {
   private watch: NodeJS.Timeout | undefined;
   /** The child was killed for a walk that did not come to an end. */
   private isOutOfPatience = false;
+  /** The child has the first folder open. */
+  private hasOpened = false;
 
   constructor(private readonly kind: Kind) {}
 
@@ -100,11 +107,14 @@ class Checker {
     let reason: string | null = null;
     let hasBegun = false;
     this.isOutOfPatience = false;
-    child.on('message', (verdict: Verdict | typeof CAN_BEGIN) => {
+    this.hasOpened = false;
+    child.on('message', (verdict: Verdict | typeof CAN_BEGIN | typeof HAS_OPENED) => {
       if (verdict === CAN_BEGIN) {
         hasBegun = true;
         return;
       }
+      this.hasOpened = verdict === HAS_OPENED;
+      if (verdict === HAS_OPENED) return;
       const check = this.asked.shift();
       if ('damaged' in verdict) check?.tell(verdict.damaged);
       else check?.fail(uncheckable(check.folder, verdict.lacking));
@@ -136,13 +146,14 @@ class Checker {
     return child;
   }
 
-  /** The folder that it worked on is what ended it; another child checks the rest. */
+  /** The folder that it worked on is what ended it, or a lack while it was opened; another child checks the rest. */
   private lose(child: ChildProcess, how: string): void {
     if (this.child !== child) return;
     this.child = null;
     const [crashed, ...rest] = this.asked;
     this.asked = rest;
-    crashed?.tell(`${dataFile(crashed.folder)} is damaged: reading it ${how}`);
+    if (this.hasOpened || this.isOutOfPatience) crashed?.tell(`${dataFile(crashed.folder)} is damaged: reading it ${how}`);
+    else crashed?.fail(uncheckable(crashed.folder, `opening it ${how}`));
     if (rest.length > 0) {
       this.child = this.start();
       for (const { folder } of rest) ask(this.child, folder);
@@ -230,7 +241,7 @@ async function verdictOf<Name extends string>(
   try {
     const damaged = damagedPages(dataFile(folder));
     if (damaged !== null) return { damaged: `${dataFile(folder)}: ${damaged}` };
-    reader = SnapshotReader.openReadOnly(lmdbFolder(folder), databases);
+    reader = SnapshotReader.openReadOnly(lmdbFolder(folder), databases, () => process.send?.(HAS_OPENED));
     reader.refresh();
     read(reader);
     return { damaged: null };

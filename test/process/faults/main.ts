@@ -1,16 +1,30 @@
 /**
  * `npm run faults [-- --part 1/4 | --sample 5 | --only one.work.write.once.17,… | --count] [--alone] [--places one,first,second] [--phases work,start]
- * [--kinds open,write] [--modes once,while] [--minutes M] [--seed S] [--folder F]`: see `run.ts`. Exit code 1 when something must not be, 2 when
+ * [--kinds open,write] [--modes once,while] [--minutes M] [--seed S] [--folder F [--continue]]`: see `run.ts`. Exit code 1 when something must not be, 2 when
  * nothing can be tried.
  */
 
-import { appendFileSync, mkdirSync, mkdtempSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { seededRandom } from '../../../ops/random.js';
 import { KINDS, MODES } from './kinds.js';
-import { allRuns, ENDINGS, inLayers, nameOf, PHASES, PLACES, type Run, type RunReport, Runs, sortOf, sorts, TOGETHER_MAX } from './run.js';
+import {
+  allRuns,
+  ENDINGS,
+  type Ending,
+  inLayers,
+  nameOf,
+  PHASES,
+  PLACES,
+  type Run,
+  type RunReport,
+  Runs,
+  sortOf,
+  sorts,
+  TOGETHER_MAX,
+} from './run.js';
 import { noStrace } from './strace.js';
 
 const { values } = parseArgs({
@@ -27,6 +41,7 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     folder: { type: 'string' },
+    continue: { type: 'boolean', default: false },
   },
 });
 
@@ -78,40 +93,67 @@ for (const place of places)
     const shown = kinds.map(({ name }) => `${name} ${most.get(name) ?? 0} (${calls.get(name) ?? 0})`);
     say(`${place}, ${phase}: N of each kind, and calls of all threads: ${shown.join(', ')}`);
   }
-const chosen = choose();
-say(`${all.length} runs exist, ${chosen.length} are chosen`);
+/** What the table needs of a run; kept in the folder, for `--continue`. */
+interface Line {
+  readonly name: string;
+  readonly sort: string;
+  readonly ending: Ending;
+  readonly failed: number;
+  readonly stuck: boolean;
+  readonly findings: readonly string[];
+}
+
+const linesFile = join(folder, 'runs.jsonl');
+const before =
+  values.continue && existsSync(linesFile)
+    ? readFileSync(linesFile, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Line)
+    : [];
+const lines: Line[] = [...before];
+const made = new Set(before.map(({ name }) => name));
+const chosen = choose().filter((run) => values.only !== undefined || !made.has(nameOf(run)));
+say(`${all.length} runs exist, ${made.size} were made before, ${chosen.length} are chosen`);
 if (values.count) process.exit(0);
 
 const deadline = performance.now() + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
-const reports: { readonly run: Run; readonly report: RunReport }[] = [];
 /** Runs that found something together and nothing alone. */
 let onlyTogether = 0;
 for (let at = 0; at < chosen.length && performance.now() <= deadline; ) {
   const some = together(at);
-  const made = await carryOut(some);
-  at += made.length;
-  if (made.length > 1 && made.some(({ findings }) => findings.length > 0)) {
-    tell(some.slice(0, made.length), made);
-    say('    each of these alone:');
-    const alone: RunReport[] = [];
-    for (const run of some.slice(0, made.length)) {
-      const own = await carryOut([run]);
-      tell([run], own);
-      alone.push(...own);
-    }
-    if (alone.every(({ findings }) => findings.length === 0)) onlyTogether += 1;
-    reports.push(...alone.map((report, own) => ({ run: some[own] as Run, report })));
-  } else {
-    tell(some.slice(0, made.length), made);
-    reports.push(...made.map((report, own) => ({ run: some[own] as Run, report })));
+  const reports = await carryOut(some);
+  at += reports.length;
+  const own = some.slice(0, reports.length);
+  tell(own, reports);
+  if (reports.length === 1 || reports.every(({ findings }) => findings.length === 0)) {
+    keep(own, reports);
+    continue;
   }
+  say('    each of these alone:');
+  let found = 0;
+  for (const run of own) {
+    const alone = await carryOut([run]);
+    tell([run], alone);
+    keep([run], alone);
+    found += alone.filter(({ findings }) => findings.length > 0).length;
+  }
+  if (found === 0) onlyTogether += 1;
 }
 table();
-const wrong = reports.filter(({ report }) => report.findings.length > 0).length;
-say(
-  `${reports.length} of ${chosen.length} runs, ${wrong} with findings, ${onlyTogether} times findings of runs together and of none alone`,
-);
+const wrong = lines.filter(({ findings }) => findings.length > 0).length;
+const count = lines.length - before.length;
+say(`${count} of ${chosen.length} runs, ${wrong} with findings, ${onlyTogether} times findings of runs together and of none alone`);
 process.exit(wrong + onlyTogether === 0 ? 0 : 1);
+
+function keep(own: readonly Run[], reports: readonly RunReport[]): void {
+  for (const [at, { ending, failed, stuck, findings }] of reports.entries()) {
+    const run = own[at] as Run;
+    const line = { name: nameOf(run), sort: sortOf(run), ending, failed: failed.length, stuck: stuck !== null, findings };
+    lines.push(line);
+    appendFileSync(linesFile, `${JSON.stringify(line)}\n`);
+  }
+}
 
 /** The runs from `at` on that can share starts. */
 function together(at: number): Run[] {
@@ -124,18 +166,18 @@ function together(at: number): Run[] {
 
 async function carryOut(some: readonly Run[]): Promise<readonly RunReport[]> {
   story(`=== ${some.map(nameOf).join()}`);
-  const { reports: made } = await runs.together(some);
-  for (const [at, { ending, exit, stuck, findings, tally, failed }] of made.entries())
+  const { reports } = await runs.together(some);
+  for (const [at, { ending, exit, stuck, findings, tally, failed }] of reports.entries())
     story(`${nameOf(some[at] as Run)} ${JSON.stringify({ ending, exit, stuck, findings, tally }, null, 2)}\n${failed.join('\n')}`);
-  return made;
+  return reports;
 }
 
 /** What a reader of the output should know of runs at once. */
-function tell(some: readonly Run[], made: readonly RunReport[]): void {
+function tell(some: readonly Run[], reports: readonly RunReport[]): void {
   const names = some.map(nameOf).join();
-  for (const [at, { ending, exit, stuck, findings, tally, failed }] of made.entries()) {
+  for (const [at, { ending, exit, stuck, findings, tally, failed }] of reports.entries()) {
     if (values.only === undefined && findings.length === 0 && stuck === null) continue;
-    const which = made.length > 1 ? ` (${nameOf(some[at] as Run)})` : '';
+    const which = reports.length > 1 ? ` (${nameOf(some[at] as Run)})` : '';
     say(`${findings.length > 0 ? '!!! ' : ''}npm run faults -- --only ${names}${which}: ${ending}, ${JSON.stringify(exit)}`);
     for (const line of [...findings, ...(stuck === null ? [] : [`stuck: ${stuck}`])]) say(`    ${line}`);
     for (const line of failed.slice(0, 5)) say(`    ${line}`);
@@ -166,12 +208,12 @@ function table(): void {
   say(`|${'---|'.repeat(ENDINGS.length + 8)}`);
   const existing = sorts(all);
   for (const [sort, own] of existing) {
-    const done = reports.filter(({ run }) => sortOf(run) === sort).map(({ report }) => report);
+    const done = lines.filter((line) => line.sort === sort);
     if (done.length === 0) continue;
     const [place, phase, kind, mode] = sort.split('.');
-    const failed = done.reduce((sum, report) => sum + report.failed.length, 0);
-    const counts = ENDINGS.map((ending) => done.filter((report) => report.ending === ending).length);
-    const stuck = done.filter((report) => report.stuck !== null).length;
+    const failed = done.reduce((sum, line) => sum + line.failed, 0);
+    const counts = ENDINGS.map((ending) => done.filter((line) => line.ending === ending).length);
+    const stuck = done.filter((line) => line.stuck).length;
     const found = done.filter(({ findings }) => findings.length > 0).length;
     const what = KINDS.find(({ name }) => name === kind)?.what;
     say(

@@ -7,12 +7,16 @@ import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { rowKey } from '../../../storage/wal/records.js';
 import { noPrlimit, printedBy } from '../../machine.js';
+import { noStrace } from '../../process/faults/strace.js';
 import { byIds, Replica, specOf, temporaryFolder, upsert } from '../replica/support.js';
 
 const CHECKER = fileURLToPath(new URL('./checking-process.js', import.meta.url));
 /** Of an LMDB file; see storage/disk/lmdb-meta.ts. */
 const META_PAGE_BYTES = 4096;
 const META_TRANSACTION = 152;
+
+/** What the checking process says: an error, or a verdict. */
+type Judged = Partial<ErrorFacts> & { readonly verdict?: string | null };
 
 async function closedReplica(t: TestContext, points: number): Promise<string> {
   const folder = temporaryFolder(t);
@@ -148,9 +152,25 @@ test('a lack of file descriptors is no damage: the file is not judged, and is so
   skip: noPrlimit,
 }, async (t) => {
   const folder = await closedReplica(t, 20);
-  const command = ['prlimit', '--nofile=100:100', process.execPath, CHECKER, folder];
-  const [outcome] = printedBy<{ refused: ErrorFacts; verdict: string | null }>(command);
-  assert.equal(outcome?.refused.outcome, 'none', JSON.stringify(outcome));
-  assert.match(outcome?.refused.detail ?? '', /data\.mdb cannot be checked now: .*EMFILE/);
-  assert.equal(outcome?.verdict, null);
+  const command = ['prlimit', '--nofile=100:100', process.execPath, CHECKER, folder, 'descriptors'];
+  const [refused, sound] = printedBy<Judged>(command);
+  assert.equal(refused?.outcome, 'none', JSON.stringify(refused));
+  assert.match(refused?.detail ?? '', /data\.mdb cannot be checked now: .*EMFILE/);
+  assert.deepEqual(sound, { verdict: null });
+});
+
+test('an opening by LMDB that ends the checking process for lack of addresses says nothing of the file', { skip: noStrace }, async (t) => {
+  const folder = await closedReplica(t, 20);
+  for (const file of ['lock.mdb', 'data.mdb']) {
+    const options = ['-f', '-qq', '-o', '/dev/null', '-P', path.join(folder, 'lmdb', file), '--trace=mmap'];
+    const command = ['strace', ...options, '--inject=mmap:error=ENOMEM:when=1', process.execPath, CHECKER, folder];
+    const [refused] = printedBy<Judged>(command);
+    assert.match(
+      refused?.detail ?? '',
+      /data\.mdb cannot be checked now: opening it ended the process \(SIG\w+\)/,
+      JSON.stringify(refused),
+    );
+    assert.equal(refused?.outcome, 'none');
+  }
+  assert.equal((await verifyReplicas([folder])).get(folder), null);
 });
