@@ -91,12 +91,12 @@ const CRASHES = ['SIGABRT', 'SIGTRAP', 'SIGILL', 'SIGSEGV', 'SIGBUS'];
  */
 const LMDB_PAGE_FAILS = /(pwrite64|writev)\(.*\/lmdb\/data\.mdb/;
 const LMDB_OPEN_FAILS = /(openat|mmap)\(.*\/lmdb\/(data|lock)\.mdb/;
-const START_MS = 25_000;
+const START_MS = 30_000;
 const SETTLED_UNDER_FAULTS_MS = 10_000;
-const END_MS = 40_000;
+const END_MS = 120_000;
 const LATE_MS = 2000;
-const STUCK_MS = 15_000;
-const SETTLED_MS = 60_000;
+const STUCK_MS = 30_000;
+const SETTLED_MS = 180_000;
 
 /** Runs that share a process or a folder. */
 export const TOGETHER_MAX = 6;

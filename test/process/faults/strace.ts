@@ -21,7 +21,7 @@ export interface Tracing {
   detach(): Promise<void>;
 }
 
-const ATTACH_MS = 10_000;
+const ATTACH_MS = 60_000;
 const DETACH_MS = 5000;
 
 /** Attaches to all threads of a process. Rejects with what strace said when it does not. */

@@ -25,7 +25,7 @@ const GROUP_POINTS = 12;
 /** More than a log keeps beside its records. */
 const TEXT = 'long '.repeat(400);
 /** Any answer must be there by then. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 const BUILD_MS = 4000;
 /** A build that fails again and again is waited for no longer than so many seconds. */
 const WAITING = 'wait=true&timeout=5';

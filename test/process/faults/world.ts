@@ -30,7 +30,7 @@ export interface World {
 
 /** In a node's folder: words of the command that starts it under strace. */
 const TRACED = 'traced.txt';
-const READY_MS = 30_000;
+const READY_MS = 150_000;
 
 /** In the folder of the program: words of the command that starts a node without the launcher, which asks each Node.js for its version. */
 const DIRECT = 'direct.txt';
