@@ -1,5 +1,6 @@
 /**
- * `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--memory 512] [--absurd-every 50] [--seed S]`: see `run.ts`. Exit code 1
+ * `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--memory 512] [--absurd-every 1000]
+ * [--changes-every 100] [--seed S]`: see `run.ts`. Exit code 1
  * when something must not be.
  */
 
@@ -15,11 +16,12 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     connections: { type: 'string', default: '8' },
     memory: { type: 'string', default: '512' },
-    'absurd-every': { type: 'string', default: '50' },
+    'absurd-every': { type: 'string', default: '1000' },
+    'changes-every': { type: 'string', default: '100' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
-const wrong = (['requests', 'minutes', 'connections', 'memory', 'absurd-every', 'seed'] as const).find(
+const wrong = (['requests', 'minutes', 'connections', 'memory', 'absurd-every', 'changes-every', 'seed'] as const).find(
   (name) => !(Number(values[name]) > 0),
 );
 if (wrong !== undefined) {
@@ -36,6 +38,8 @@ const report = await runHostile({
   connections: Number(values.connections),
   memoryMb: Number(values.memory),
   absurdEvery: Number(values['absurd-every']),
+  changesEvery: Number(values['changes-every']),
+  tell: (line) => process.stderr.write(`${line}\n`),
 });
 rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);

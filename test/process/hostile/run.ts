@@ -1,6 +1,7 @@
 /**
  * Random, broken and absurd requests on several connections against a real node that has the heap of a small container: it lives on, blames
- * itself for no request, and answers each within its timeout and a second.
+ * itself for no request, answers each within its timeout and a second, and takes no more memory than the container has. Memory is what the
+ * kernel cannot take back: anonymous and shared. Pages of files (the program, LMDB's) it drops when the container has no room for them.
  */
 
 import { mkdirSync } from 'node:fs';
@@ -8,10 +9,11 @@ import { join } from 'node:path';
 import { memory, peakMegabytes } from '../../../ops/bench/common/measure.js';
 import { startNodeProcess } from '../../../ops/node-process.js';
 import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
-import { type RestAnswer, RestClient } from '../../../ops/rest-client.js';
+import { RestClient } from '../../../ops/rest-client.js';
 import { bytesOf, mutated } from '../fuzz/mutations.js';
 import { FUZZED_COLLECTION, FUZZED_FIELDS, fuzzedPoints, sampleRequest } from '../fuzz/requests.js';
 import { absurdRequest, DIM, POINTS } from './absurd.js';
+import { BurstConnection } from './burst-connection.js';
 import { Witness } from './witness.js';
 
 export interface HostileOptions {
@@ -24,10 +26,17 @@ export interface HostileOptions {
   readonly memoryMb: number;
   /** One request of so many is absurd. */
   readonly absurdEvery: number;
+  /** One of so many others is of any operation; the rest are reads, which are sent several at a time. */
+  readonly changesEvery: number;
+  /** Gets a line a minute on how far the run is. */
+  readonly tell: (line: string) => void;
 }
 
 export interface HostileReport {
   readonly requests: number;
+  readonly absurdRequests: number;
+  readonly seconds: number;
+  readonly requestsPerSecond: number;
   /** How many, by status. */
   readonly statuses: Readonly<Record<string, number>>;
   /** Milliseconds of the slowest answer, by kind. */
@@ -42,10 +51,13 @@ export interface HostileReport {
   readonly idleMs: number;
   /** Memory that is no file's, when it was more than ever before, and the absurd requests that were under way. */
   readonly peaks: readonly string[];
-  /** 0 where the system does not tell. */
+  /** MB: 2^20 bytes, as containers count. 0 where the system does not tell. */
   readonly peakRssMb: number;
-  /** The most that was of no file. */
+  /** The most that was of no file, and the most that was of files. */
   readonly peakOwnMb: number;
+  readonly peakFileMb: number;
+  /** Threads that ended and were replaced. */
+  readonly lostThreads: number;
   readonly violations: readonly string[];
   /** What the node has said of trouble, from the first on. */
   readonly warnings: readonly string[];
@@ -56,22 +68,31 @@ const GRACE_MS = 1000;
 /** Of requests that do not say how long they have. */
 const TIMEOUT_MS = 60_000;
 const BATCH = 1000;
+/** Reads that are sent at once. */
+const BURST = 32;
 /** The node says so when it has no room or no turn for a request, or when its time is over. */
 const OWN_STATUSES: ReadonlySet<number> = new Set([503, 507]);
 const VIOLATIONS_MAX = 20;
 const WARNINGS_MAX = 40;
-/** So many small requests, and the collection that they change is made anew. */
+/** So many requests that may change it, and the small collection is made anew. */
 const LIFE = 2000;
 /** As `memoryBudget` and Node have it. */
 const BUDGET_SHARE = 0.8;
 const HEAP_SHARE = 0.5;
 /** The option would bound the heaps of all threads alike; others than the main thread have their own bounds. */
 const FREE_WORKERS = "data:text/javascript,process.getBuiltinModule('node:v8').setFlagsFromString('--max-old-space-size=0')";
+/** Of the log when a thread is lost. */
+const LOST_THREAD = /an engine worker was lost/g;
+/** `memory` and `peakMegabytes` count in 10^6 bytes. */
+const MEBIBYTES = 1e6 / 2 ** 20;
+const TELL_EVERY_MS = 60_000;
 const MEASURE_EVERY_MS = 100;
 const PEAK_STEP_MB = 16;
 
 interface Sample {
   readonly kind: string;
+  /** It may be sent with others, before they are answered. */
+  readonly isPlain: boolean;
   readonly method: string;
   readonly path: string;
   readonly body: Buffer | string | undefined;
@@ -90,7 +111,8 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
   const client = new RestClient(node.port, connections);
   const witness = await Witness.start(join(folder, 'idle'));
   const report = new Tally(witness);
-  const measuring = setInterval(() => report.measured(ownMegabytes(node.pid)), MEASURE_EVERY_MS);
+  const measuring = setInterval(() => report.measured(node.pid), MEASURE_EVERY_MS);
+  const telling = setInterval(() => options.tell(report.progress()), TELL_EVERY_MS);
   let exit: string | null = null;
   void node.exited.then(({ code, signal }) => {
     exit = `the node has ended: code ${code}, signal ${signal}`;
@@ -99,55 +121,95 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
     await makeLarge(client, random);
     const untilMs = performance.now() + milliseconds;
     let begun = 0;
+    let changes = 0;
     const ask = async (): Promise<void> => {
+      const connection = new BurstConnection(node.port);
       while (begun < requests && performance.now() < untilMs && exit === null) {
-        if (begun++ % LIFE === 0) await remake(client, random);
-        await askOnce(client, sample(random, options.absurdEvery), report);
+        const plain: Sample[] = [];
+        let other: Sample | null = null;
+        while (plain.length < BURST && other === null && begun++ < requests) {
+          const one = sample(random, options);
+          if (one.isPlain) plain.push(one);
+          else other = one;
+        }
+        await askTogether(connection, plain, report);
+        if (other === null) continue;
+        if (other.kind === 'small' && changes++ % LIFE === 0) await remake(client, random);
+        await askOnce(client, other, report);
       }
+      connection.close();
     };
+    report.start();
     await Promise.all(Array.from({ length: connections }, ask));
     if (exit === null) await lives(client, report, node.log());
+    if (report.peakOwnMb > memoryMb)
+      report.violation(`${Math.round(report.peakOwnMb)} MB, which a container of ${memoryMb} MB does not have`);
   };
   try {
     await attack().catch((error: unknown) => report.violation(`the run broke off: ${String(error)}`));
-    return report.done(Math.round(peakMegabytes(node.pid) ?? 0), exit, node.log());
+    return report.done(peakMegabytes(node.pid) ?? 0, exit, node.log());
   } finally {
     clearInterval(measuring);
+    clearInterval(telling);
     client.close();
     await witness.end();
     await node.end('SIGKILL');
   }
 }
 
-function sample(random: RandomNumbers, absurdEvery: number): Sample {
+function sample(random: RandomNumbers, { absurdEvery, changesEvery }: HostileOptions): Sample {
   if (random.integer(absurdEvery) === 0) {
     const request = absurdRequest(random);
-    return { ...request, path: `/collections/large/${request.path}` };
+    return { ...request, isPlain: false, path: `/collections/large/${request.path}` };
   }
-  const { body, method, path } = sampleRequest(random);
+  const isPlain = random.integer(changesEvery) > 0;
+  let request = sampleRequest(random);
+  while (isPlain && !READ.test(`${request.method} ${request.path}`)) request = sampleRequest(random);
+  const { body, method, path } = request;
   const url = path.startsWith('//') ? path.slice(1) : `/collections/small${path === '' ? '' : `/${path}`}`;
   const bad = random.integer(6) === 0 ? body : mutated(body, random);
-  return { kind: 'small', method, path: url, body: body === undefined ? undefined : bytesOf(bad, random), timeoutMs: TIMEOUT_MS };
+  return { kind: 'small', isPlain, method, path: url, body: body === undefined ? undefined : bytesOf(bad, random), timeoutMs: TIMEOUT_MS };
 }
 
-async function askOnce(client: RestClient, { body, kind, method, path, timeoutMs }: Sample, report: Tally): Promise<void> {
+/** Of samples: a read of the collection, or of its points. */
+const READ = /^(GET (points\/.*)?|POST (points(\/(scroll|count|query|search|recommend|discover)(\/.*)?)?|facet))$/;
+
+async function askTogether(connection: BurstConnection, samples: readonly Sample[], report: Tally): Promise<void> {
+  if (samples.length === 0) return;
   const startedMs = performance.now();
-  const what = `${kind}: ${method} ${path} ${body?.length ?? 0} bytes ${String(body).slice(0, 200)}`;
+  let answered = 0;
+  try {
+    await connection.ask(samples, (at, { status, text }) => {
+      answered++;
+      const { timeoutMs } = samples[at] as Sample;
+      report.note(() => wordsOf(samples[at] as Sample), 'small', status, text, startedMs, timeoutMs);
+    });
+  } catch (error) {
+    report.violation(
+      `${samples
+        .slice(answered, answered + 1)
+        .map(wordsOf)
+        .join()}: ${String(error)}`,
+    );
+  }
+}
+
+function wordsOf({ body, kind, method, path }: Sample): string {
+  return `${kind}: ${method} ${path} ${body?.length ?? 0} bytes ${(body ?? '').slice(0, 200).toString()}`;
+}
+
+async function askOnce(client: RestClient, asked: Sample, report: Tally): Promise<void> {
+  const { body, kind, method, path, timeoutMs } = asked;
+  const startedMs = performance.now();
   const done = report.begun(`${kind}, ${body?.length ?? 0} bytes`);
   try {
-    const answer = await client.call(method, path, body);
-    report.note(what, kind, answer, startedMs, timeoutMs);
+    const { status, text } = await client.call(method, path, body);
+    report.note(() => wordsOf(asked), kind, status, text, startedMs, timeoutMs);
   } catch (error) {
-    report.violation(`${what}: ${String(error)}`);
+    report.violation(`${wordsOf(asked)}: ${String(error)}`);
   } finally {
     done();
   }
-}
-
-/** Resident memory that the system cannot take back: of no file. */
-function ownMegabytes(pid: number): number {
-  const { anonymous, shared } = memory(pid) ?? { anonymous: 0, shared: 0 };
-  return anonymous + shared;
 }
 
 class Tally {
@@ -160,9 +222,17 @@ class Tally {
   private lateAnswers = 0;
   private readonly underWay = new Set<{ readonly what: string }>();
   private readonly peaks: string[] = [];
-  private peakMb = 0;
+  private absurdRequests = 0;
+  private startedMs = 0;
+  private notedMb = 0;
+  private peakFileMb = 0;
+  peakOwnMb = 0;
 
   constructor(private readonly witness: Witness) {}
+
+  start(): void {
+    this.startedMs = performance.now();
+  }
 
   /** A request is under way until the returned function is called. */
   begun(what: string): () => void {
@@ -171,17 +241,23 @@ class Tally {
     return () => this.underWay.delete(one);
   }
 
-  measured(megabytes: number): void {
-    if (megabytes < this.peakMb + PEAK_STEP_MB) return;
-    this.peakMb = megabytes;
+  /** Looks at the resident memory of a process: what the system cannot take back, and what is of files. */
+  measured(pid: number): void {
+    const { anonymous, file, shared } = memory(pid) ?? { anonymous: 0, file: 0, shared: 0 };
+    const megabytes = (anonymous + shared) * MEBIBYTES;
+    this.peakOwnMb = Math.max(this.peakOwnMb, megabytes);
+    this.peakFileMb = Math.max(this.peakFileMb, file * MEBIBYTES);
+    if (megabytes < this.notedMb + PEAK_STEP_MB) return;
+    this.notedMb = megabytes;
     const kinds = [...this.underWay].map(({ what }) => what).filter((what) => !what.startsWith('small'));
     this.peaks.push(`${Math.round(megabytes)} MB after ${this.requests} requests: ${kinds.join('; ')}`);
   }
 
   /** startedMs: of `performance.now()`. */
-  note(what: string, kind: string, { status, text }: RestAnswer, startedMs: number, timeoutMs: number): void {
+  note(what: () => string, kind: string, status: number, text: string, startedMs: number, timeoutMs: number): void {
     const milliseconds = performance.now() - startedMs;
     this.requests++;
+    if (kind !== 'small') this.absurdRequests++;
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     this.slowestMs[kind] = Math.max(this.slowestMs[kind] ?? 0, Math.round(milliseconds));
     this.latestMs = Math.max(this.latestMs, Math.round(milliseconds - timeoutMs));
@@ -191,29 +267,40 @@ class Tally {
       this.lateMs[kind] = Math.max(this.lateMs[kind] ?? Number.NEGATIVE_INFINITY, lateMs);
       if (lateMs > GRACE_MS) {
         this.lateAnswers++;
-        this.violation(`${what}: answered ${status} after ${Math.round(milliseconds)} ms (an idle node took ${Math.round(idleMs)} ms)`);
+        this.violation(`${what()}: answered ${status} after ${Math.round(milliseconds)} ms (an idle node took ${Math.round(idleMs)} ms)`);
       }
     }
-    if (status >= 500 && !OWN_STATUSES.has(status)) this.violation(`${what}: ${status} ${text.slice(0, 300)}`);
+    if (status >= 500 && !OWN_STATUSES.has(status)) this.violation(`${what()}: ${status} ${text.slice(0, 300)}`);
   }
 
   violation(text: string): void {
     if (this.violations.length < VIOLATIONS_MAX) this.violations.push(text);
   }
 
+  progress(): string {
+    const seconds = Math.round((performance.now() - this.startedMs) / 1000);
+    return `${seconds} s: ${this.requests} requests, ${this.lateAnswers} late, ${Math.round(this.peakOwnMb)} MB, ${this.violations.length} violations`;
+  }
+
   done(rssMb: number, exit: string | null, log: string): HostileReport {
-    const { lateAnswers, lateMs, latestMs, peakMb, peaks, requests, slowestMs, statuses, violations, witness } = this;
+    const { absurdRequests, lateAnswers, lateMs, latestMs, peaks, requests, slowestMs, statuses, violations, witness } = this;
+    const seconds = (performance.now() - this.startedMs) / 1000;
     const late = { latestMs, lateMs, lateAnswers, idleMs: witness.slowestMs };
     const warnings = log.split('\n').filter((line) => /WARN|ERROR|Warning|FATAL/.test(line));
     const all = exit === null ? violations : [...violations, exit];
     return {
       requests,
+      absurdRequests,
+      seconds: Math.round(seconds),
+      requestsPerSecond: Math.round(requests / seconds),
       statuses,
       slowestMs,
       ...late,
       peaks,
-      peakRssMb: rssMb,
-      peakOwnMb: Math.round(peakMb),
+      peakRssMb: Math.round(rssMb * MEBIBYTES),
+      peakOwnMb: Math.round(this.peakOwnMb),
+      peakFileMb: Math.round(this.peakFileMb),
+      lostThreads: log.match(LOST_THREAD)?.length ?? 0,
       violations: all,
       warnings: warnings.slice(0, WARNINGS_MAX),
     };
