@@ -78,13 +78,17 @@ export function readHeader(block: Buffer): MemberHeader | null {
     // Binary numbers that are none.
     return null;
   }
-  if (!header.cksumValid || header.path === undefined) return null;
+  if (!header.cksumValid || header.path === undefined || !CHECKSUM.test(block.toString('latin1', CHECKSUM_AT, CHECKSUM_AT + 8)))
+    return null;
   const name = header.path;
   const bytes = header.size ?? -1;
   return { name, bytes, problem: kindProblem(header, block) ?? nameProblem(name) ?? (bytes < 0 ? 'has no size' : null) };
 }
 
 const PLAIN_FILE = 0x30;
+const CHECKSUM_AT = 148;
+/** The checksum's own bytes are not in it: each must be what tar programs write there. */
+const CHECKSUM = /^[0-7]{6}(?:\0 | \0)$/;
 const TYPE_AT = 156;
 const MAGIC_AT = 257;
 /** Texts in a header, each ended by a NUL or by its length: name, link, folder. */
