@@ -14,7 +14,7 @@ import type { Exit } from '../../../ops/node-process.js';
 import { certainCollections, probe, wrongData } from './check.js';
 import { type Counts, countCalls, counting, injected, injecting, KINDS, type Kind, type Mode } from './kinds.js';
 import { attach, type Tracing } from './strace.js';
-import { Model, newTally, type Tally, Workload } from './workload.js';
+import { Model, newTally, PATIENT_WAIT_SEC, type Tally, Workload } from './workload.js';
 import {
   becomesReady,
   commandOf,
@@ -142,7 +142,9 @@ export class Runs {
     const key = `${place}.${phase}`;
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
-    const [report] = await this.#carryOut(place, phase, [{ options: counting(this.#traceFile), runtimeMayEnd: false }]);
+    const [report] = await this.#carryOut(place, phase, [
+      { options: counting(this.#traceFile), runtimeMayEnd: false, waitSec: PATIENT_WAIT_SEC },
+    ]);
     if (report === undefined || report.findings.length > 0 || report.stuck !== null || report.tally.told.length > 0)
       throw new Error(`without faults, something is wrong: ${JSON.stringify(report)}`);
     const counts = countCalls(readFileSync(this.#traceFile, 'utf8'), this.folder);
@@ -196,6 +198,7 @@ export class Runs {
           model,
           tally,
           set,
+          fault.waitSec,
         ).run();
         // Calls that fail are met at the end, too, if none has been met before.
         const isOver = this.#failed().length > 0;
@@ -245,6 +248,8 @@ export class Runs {
           prepared.nodes,
           model,
           tally,
+          0,
+          fault.waitSec,
         ).runShort();
       } else tally.told.push('not ready');
       if (faulty.exit() === null && !ready) this.story('the node is not ready under faults');
@@ -304,7 +309,7 @@ export class Runs {
       if (findings.length > 0) return findings;
       if (leaveWork) {
         const clients = world.nodes.map(({ client }) => client);
-        await new Workload(clients, nodes, model, newTally()).leaveUnappliedAgain();
+        await new Workload(clients, nodes, model, newTally(), 0, PATIENT_WAIT_SEC).leaveUnappliedAgain();
         return [];
       }
       for (const node of world.nodes) node.signal('SIGTERM');
@@ -340,6 +345,7 @@ export class Runs {
         of,
         newTally(),
         set,
+        PATIENT_WAIT_SEC,
       );
     for (let set = 0; set < sets; set++) await workload(model, set).prepare();
     await ended(world);
@@ -365,6 +371,8 @@ interface Fault {
   /** Of strace. */
   readonly options: readonly string[];
   readonly runtimeMayEnd: boolean;
+  /** How long changes are waited for under it; as long as builds may fail where it is left out. */
+  readonly waitSec?: number;
 }
 
 interface Act {

@@ -28,7 +28,9 @@ const TEXT = 'long '.repeat(400);
 const PATIENCE_MS = 90_000;
 const BUILD_MS = 4000;
 /** A build that fails again and again is waited for no longer than so many seconds. */
-const WAITING = 'wait=true&timeout=5';
+const WAIT_SEC = 5;
+/** Where nothing fails, all is waited for, also on a busy machine. */
+export const PATIENT_WAIT_SEC = 60;
 
 /** What is known of a node's or a cluster's data. */
 export class Model {
@@ -77,13 +79,14 @@ export class Workload {
   #turn = 0;
   readonly #names: Names;
 
-  /** clients: of the nodes, which take turns. copies: of each shard. set: whose collections it changes. */
+  /** clients: of the nodes, which take turns. copies: of each shard. set: whose collections it changes. waitSec: for each change. */
   constructor(
     private readonly clients: readonly RestClient[],
     private readonly copies: number,
     readonly model: Model,
     readonly tally: Tally,
     set = 0,
+    private readonly waitSec = WAIT_SEC,
   ) {
     this.#names = namesOf(set);
   }
@@ -157,32 +160,39 @@ export class Workload {
       replication_factor: this.copies,
       write_consistency_factor: this.copies === 1 ? 1 : 2,
     };
-    const outcome = await this.send('PUT', `/collections/${name}?timeout=20`, body);
+    const outcome = await this.send('PUT', `/collections/${name}?timeout=${4 * this.waitSec}`, body);
     this.model.collection(name).presence.note(outcome, () => true);
   }
 
   private async drop(name: string): Promise<void> {
-    const outcome = await this.send('DELETE', `/collections/${name}?timeout=20`, undefined);
+    const outcome = await this.send('DELETE', `/collections/${name}?timeout=${4 * this.waitSec}`, undefined);
     this.model.collection(name).presence.note(outcome, () => false);
   }
 
   private async index(name: string, field_name: string, field_schema: string): Promise<void> {
-    await this.send('PUT', `/collections/${name}/index?${WAITING}`, { field_name, field_schema });
+    await this.send('PUT', `/collections/${name}/index?wait=true&timeout=${this.waitSec}`, { field_name, field_schema });
   }
 
   private async nameAlias(collection_name: string): Promise<void> {
     const body = { actions: [{ create_alias: { alias_name: this.#names.alias, collection_name } }] };
-    const outcome = await this.send('POST', '/collections/aliases?timeout=20', body);
+    const outcome = await this.send('POST', `/collections/aliases?timeout=${4 * this.waitSec}`, body);
     (this.model.aliases.get(this.#names.alias) as Possible<string | null>).note(outcome, () => collection_name);
   }
 
   private async upsert(name: string, group: number, revision: number, more: Record<string, unknown> = {}): Promise<void> {
     const points = groupPoints(group, revision, more);
-    await this.change(name, group, 'PUT', `points?${WAITING}`, { points }, () => points);
+    await this.change(name, group, 'PUT', `points?wait=true&timeout=${this.waitSec}`, { points }, () => points);
   }
 
   private async setById(name: string, group: number, payload: Record<string, unknown>): Promise<void> {
-    await this.change(name, group, 'POST', `points/payload?${WAITING}`, { payload, points: idsOf(group) }, setting(payload));
+    await this.change(
+      name,
+      group,
+      'POST',
+      `points/payload?wait=true&timeout=${this.waitSec}`,
+      { payload, points: idsOf(group) },
+      setting(payload),
+    );
   }
 
   private async setByFilter(name: string, group: number, payload: Record<string, unknown>): Promise<void> {
@@ -195,15 +205,22 @@ export class Workload {
         ...point,
         payload: Object.fromEntries(Object.entries(payload).filter(([own]) => own !== key)),
       }));
-    await this.change(name, group, 'POST', `points/payload/delete?${WAITING}`, { keys: [key], filter: filterOf(group) }, dropped);
+    await this.change(
+      name,
+      group,
+      'POST',
+      `points/payload/delete?wait=true&timeout=${this.waitSec}`,
+      { keys: [key], filter: filterOf(group) },
+      dropped,
+    );
   }
 
   private async deleteByFilter(name: string, group: number, wait: boolean): Promise<void> {
-    await this.change(name, group, 'POST', `points/delete?wait=${wait}&timeout=5`, { filter: filterOf(group) }, () => []);
+    await this.change(name, group, 'POST', `points/delete?wait=${wait}&timeout=${this.waitSec}`, { filter: filterOf(group) }, () => []);
   }
 
   private async deleteById(name: string, group: number): Promise<void> {
-    await this.change(name, group, 'POST', `points/delete?${WAITING}`, { points: idsOf(group) }, () => []);
+    await this.change(name, group, 'POST', `points/delete?wait=true&timeout=${this.waitSec}`, { points: idsOf(group) }, () => []);
   }
 
   private async change(name: string, group: number, method: string, path: string, body: unknown, effect: Effect): Promise<void> {
@@ -216,7 +233,7 @@ export class Workload {
 
   /** Lets the optimizer do its work, if it comes to an end soon. */
   private async build(name: string): Promise<void> {
-    const deadline = performance.now() + BUILD_MS;
+    const deadline = performance.now() + (this.waitSec === WAIT_SEC ? BUILD_MS : PATIENCE_MS);
     while (performance.now() < deadline) {
       const answer = await inTime(this.next().call('GET', `/collections/${name}`));
       const info = ((answer === 'late' ? null : answer)?.body as { result?: { status: string; indexed_vectors_count: number } } | undefined)
