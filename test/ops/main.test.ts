@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { loadCollection } from '../../actors/collection/store.js';
+import type { JsonValue } from '../../protocols/model/payload.js';
+import { NO_TAG } from '../../protocols/model/shard-log.js';
+import type { ArchiveManifest } from '../../storage/archive/manifest.js';
+import { packToFile } from '../../storage/archive/pack.js';
+import { initChecksum } from '../../storage/disk/checksum.js';
+import { verifyShard } from '../../storage/verify/verify-shard.js';
 
 const MAIN = fileURLToPath(new URL('../../ops/main.js', import.meta.url));
 let folder: string;
@@ -159,6 +166,84 @@ test('verify looks through a folder that no node has open: 0 where all is sound,
   assert.match(none?.err ?? '', /is no storage folder/);
 });
 
+test('verify looks through the file of a snapshot, with `--unpack` through its shards, too: 0 where all is sound, 1 with what is wrong', async () => {
+  const storage = join(folder, 'packed');
+  const node = start([], { SERVICE__STORAGE__STORAGE_PATH: storage });
+  const port = await node.listening;
+  await untilReady(port);
+  const put = (path: string, body: unknown) =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  await put('/collections/c', { vectors: { size: 2, distance: 'Dot' }, shard_number: 2 });
+  const points = Array.from({ length: 20 }, (_, id) => ({ id, vector: [id, 2] }));
+  assert.equal((await put('/collections/c/points?wait=true', { points })).status, 200);
+  node.child.kill('SIGTERM');
+  await node.ended;
+
+  await initChecksum();
+  const collection = join(storage, 'collections', 'c');
+  const { config } = await loadCollection(collection, 'c');
+  const counts = await Promise.all([0, 1].map(async (id) => (await verifyShard(join(collection, String(id)), config)).points));
+  const archive = async (name: string, configured: object): Promise<string> => {
+    const file = join(folder, name);
+    const shards = counts.map((count, id) => ({
+      id,
+      key: null,
+      points: count,
+      at: NO_TAG,
+      files: filesBelow(join(collection, String(id))),
+    }));
+    const description = configured as JsonValue;
+    const collections = [{ name: 'c', description, shards }];
+    const manifest: ArchiveManifest = {
+      kind: 'collection',
+      version: '1',
+      createdAt: '2026-11-21T01:04:22Z',
+      peer: 0,
+      aliases: [],
+      collections,
+    };
+    await packToFile({ manifest, folderOf: (_, id) => join(collection, String(id)) }, file, 0);
+    return file;
+  };
+  const file = await archive('sound.snapshot', { config });
+  const temporary = join(folder, 'temporary');
+  mkdirSync(temporary);
+  const environment = { SERVICE__STORAGE__TEMP_PATH: temporary };
+  const sound = await start(['verify', '--unpack', file], environment).ended;
+  assert.equal(sound.code, 0, sound.out + sound.err);
+  assert.match(
+    sound.out,
+    /^nothing is wrong: looked through 1 collections, 2 shards, 20 points of a collection snapshot \(\d+ bytes, SHA-256 [0-9a-f]{64}, /,
+  );
+
+  // A record of a point is damaged before the shard is packed: the archive has what it was given.
+  const rows = join(collection, '1', 'lmdb/data.mdb');
+  const bytes = readFileSync(rows);
+  bytes.fill(0, Math.floor(bytes.length / 2));
+  writeFileSync(rows, bytes);
+  const wrongShard = await archive('wrong-shard.snapshot', { config });
+  const wrongArchive = join(folder, 'wrong.snapshot');
+  const cut = readFileSync(file);
+  writeFileSync(wrongArchive, cut.subarray(0, cut.length - 1500));
+  const ends = await Promise.all([
+    start(['verify', wrongShard], environment).ended,
+    start(['verify', '--unpack', wrongShard], environment).ended,
+    start(['verify', wrongArchive], environment).ended,
+    start(['--unpack'], environment).ended,
+  ]);
+  assert.deepEqual(
+    ends.map(({ code }) => code),
+    [0, 1, 1, 2],
+  );
+  assert.match(ends[1]?.out ?? '', /^c\/1: /);
+  assert.match(ends[2]?.out ?? '', /^the archive is truncated: .*\n1 problem: the snapshot .* cannot be read to its end\n$/);
+  assert.deepEqual(readdirSync(temporary), []);
+});
+
 test('a port in use ends with 1 and says whose setting it is', async () => {
   const blocker = createServer().listen(0, '127.0.0.1');
   await once(blocker, 'listening');
@@ -172,3 +257,12 @@ test('a port in use ends with 1 and says whose setting it is', async () => {
     blocker.close();
   }
 });
+
+/** Files of a shard as an archive has them. */
+function filesBelow(shard: string): { path: string; bytes: number }[] {
+  const names = readdirSync(shard, { recursive: true, encoding: 'utf8' }).filter((name) => !name.endsWith('lock.mdb'));
+  return names.flatMap((name) => {
+    const stat = statSync(join(shard, name));
+    return stat.isFile() ? [{ path: name, bytes: stat.size }] : [];
+  });
+}
