@@ -177,6 +177,37 @@ export class Troupe {
     return this.#write('delete_vector_name', { collection_name: collection, vector_name: vector }, undefined, options);
   }
 
+  // ---------------------------------------------------------------- snapshots
+
+  listSnapshots(collection: string): Result<'list_snapshots'> {
+    return this.#call('list_snapshots', { path: { collection_name: collection } });
+  }
+
+  createSnapshot(collection: string): Result<'create_snapshot'> {
+    return this.#call('create_snapshot', { path: { collection_name: collection } });
+  }
+
+  deleteSnapshot(collection: string, snapshot: string): Result<'delete_snapshot'> {
+    return this.#call('delete_snapshot', { path: { collection_name: collection, snapshot_name: snapshot } });
+  }
+
+  /** Makes the collection what it was in the snapshot; it is created if it does not exist. */
+  recoverSnapshot(collection: string, body: BodyOf<'recover_from_snapshot'>): Result<'recover_from_snapshot'> {
+    return this.#call('recover_from_snapshot', { path: { collection_name: collection }, body });
+  }
+
+  listFullSnapshots(): Result<'list_full_snapshots'> {
+    return this.#call('list_full_snapshots', {});
+  }
+
+  createFullSnapshot(): Result<'create_full_snapshot'> {
+    return this.#call('create_full_snapshot', {});
+  }
+
+  deleteFullSnapshot(snapshot: string): Result<'delete_full_snapshot'> {
+    return this.#call('delete_full_snapshot', { path: { snapshot_name: snapshot } });
+  }
+
   // ---------------------------------------------------------------- writes to points
 
   upsert(collection: string, body: BodyOf<'upsert_points'>, options?: WriteOptions): Result<'upsert_points'> {

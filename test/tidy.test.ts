@@ -30,6 +30,7 @@ const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   'xxhash-wasm': 'storage/disk/checksum.ts',
   tar: 'storage/archive/members.ts',
   fastify: 'http/rest/',
+  '@fastify/busboy': 'http/rest/transfers/form-file.ts',
   '@fastify/cors': 'http/rest/',
   '@grpc/grpc-js': ['http/grpc/', 'cluster/transport/'],
   '@grpc/reflection': 'http/grpc/',
@@ -44,7 +45,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'ops/bench/common/baseline.ts imports usearch': 'the benchmark compares the node with usearch itself',
   'protocols/late-modules.ts uses the process or the console': 'it only puts off the loading of modules that rooms use anyway',
   'protocols/late-modules.ts uses disk, network or threads': 'it only puts off the loading of modules that rooms use anyway',
-  'storage/snapshot-store/snapshot-store.ts is used by nobody': 'the doors of snapshots come next',
   'storage/archive/archive-thread.ts is used by tests only': 'the actor that makes snapshots comes next',
   'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
 };

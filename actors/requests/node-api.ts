@@ -9,6 +9,7 @@ import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOper
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationStatus } from '../shard-log/view.js';
+import type { SnapshotApi } from '../snapshots/snapshot-api.js';
 import type { CollectionView, OptimizationsView } from './report.js';
 
 export interface LocalShard {
@@ -32,6 +33,7 @@ export interface AliasView {
 export interface NodeApi {
   /** Null on a node without a cluster. */
   readonly cluster: ClusterApi | null;
+  readonly snapshots: SnapshotApi;
   /** Names of all collections, in the order of their code units. */
   listCollections(): string[];
   exists(name: string): boolean;

@@ -31,6 +31,8 @@ import { CollectionUsages } from '../requests/usages.js';
 import type { EnginePort } from '../runtime/ports.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationEntry, ReplicationStatus } from '../shard-log/view.js';
+import { NO_SNAPSHOTS } from '../snapshots/no-snapshots.js';
+import type { SnapshotApi } from '../snapshots/snapshot-api.js';
 import type { LiveNode } from './node-base.js';
 
 type PointsApi = Pick<NodeApi, 'read' | 'write'>;
@@ -39,6 +41,7 @@ const CLOSE_MS = 60_000;
 
 export abstract class NodeOnDisk implements NodeApi {
   abstract readonly cluster: ClusterApi | null;
+  readonly snapshots: SnapshotApi = NO_SNAPSHOTS;
   protected readonly pool: EnginePort;
   protected readonly usages = new CollectionUsages();
   readonly #limited: PointsApi;

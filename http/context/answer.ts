@@ -12,6 +12,8 @@ import type { TextBytes } from './text-bytes.js';
 export type HttpAnswer =
   /** Goes into the envelope. */
   | { readonly kind: 'result'; readonly value: unknown }
+  /** What was asked for is being done, and nobody waits for it: status 202. */
+  | { readonly kind: 'accepted' }
   /** As `result`, made when it is printed and in portions. key: as `Reports.text` has it. */
   | { readonly kind: 'long'; readonly key: string | null; readonly value: () => LongObject }
   /** As `text` with status 200, made in the same way. */
@@ -26,6 +28,8 @@ export type HttpAnswer =
 export function result(value: unknown): HttpAnswer {
   return { kind: 'result', value };
 }
+
+export const ACCEPTED: HttpAnswer = { kind: 'accepted' };
 
 const HEAD = Buffer.from('{"result":');
 const TAIL_START = ',"status":"ok","time":';
@@ -51,6 +55,11 @@ export function envelopeParts(result: readonly Uint8Array[], milliseconds: numbe
 /** As `envelope`, for a value. */
 export function valueEnvelope(value: unknown, milliseconds: number): Buffer {
   return Buffer.from(`{"result":${stringifyJson(value)}${TAIL_START}${seconds(milliseconds)}}`);
+}
+
+/** `{"status":"accepted","time":<seconds>}` */
+export function acceptedBody(milliseconds: number): Buffer {
+  return Buffer.from(`{"status":"accepted","time":${seconds(milliseconds)}}`);
 }
 
 /** Header of a REST answer, and key of the metadata that ends a gRPC call. */
@@ -100,8 +109,12 @@ export function errorHeaders(error: ErrorFacts): readonly (readonly [string, str
 
 /** `{"status":{"error":…},"time":<seconds>}` */
 export function errorBody(error: ErrorFacts, milliseconds: number): Buffer {
-  const message = ERROR_KINDS[error.code].prefix + error.detail;
-  return Buffer.from(`{"status":{"error":${JSON.stringify(message)}},"time":${seconds(milliseconds)}}`);
+  return Buffer.from(`{"status":{"error":${JSON.stringify(errorText(error))}},"time":${seconds(milliseconds)}}`);
+}
+
+/** The message with the catalogue's prefix. */
+export function errorText({ code, detail }: ErrorFacts): string {
+  return ERROR_KINDS[code].prefix + detail;
 }
 
 /** Value of the Retry-After header in whole seconds; undefined when the error has none. */

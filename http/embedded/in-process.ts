@@ -8,7 +8,7 @@ import { plainCopy } from '../context/long-value.js';
 import { checkMode } from '../context/recovery.js';
 import type { DoorServices } from '../context/services.js';
 import { pointsRequest } from '../handlers/points.js';
-import { SERVED } from '../routes.js';
+import { ROUTES } from '../routes.js';
 
 export interface Call<Name extends OperationName> {
   /** Parameters of the operation's path. */
@@ -18,7 +18,7 @@ export interface Call<Name extends OperationName> {
 }
 
 const NOTHING = new Uint8Array(0);
-const BY_NAME = new Map(SERVED.map((route) => [route.name, route]));
+const BY_NAME = new Map(ROUTES.map((route) => [route.name, route]));
 
 /** Carries one operation out. Errors: those of the catalogue, as over REST. */
 export async function callOperation<Name extends OperationName>(
@@ -46,6 +46,7 @@ export async function callOperation<Name extends OperationName>(
       const answer = await route.run(services, { path, query, body: body ?? NOTHING });
       // The values are the ones that the REST door prints.
       if (answer.kind === 'result') return structuredClone(answer.value) as ResultOf<Name>;
+      if (answer.kind === 'accepted') return null as ResultOf<Name>;
       if (answer.kind === 'long') return (await services.reports.works.run(plainCopy(answer.value()))) as ResultOf<Name>;
       break;
     }

@@ -111,8 +111,9 @@ class Methods {
         return this.points(route, method, routing);
       case 'node':
         return this.node(route, method, routing);
-      case 'later':
-        return () => Promise.reject(new TroupeError('unsupported', `${route.name} is not available in this release`));
+      case 'upload':
+      case 'download':
+        throw new Error(`${route.name} has no method of gRPC`);
       default:
         return route satisfies never;
     }

@@ -155,12 +155,13 @@ function operationView(method, path, operation) {
   details.dataset.words = (method + ' ' + path + ' ' + operation.summary + ' ' + operation.operationId).toLowerCase();
   details.addEventListener('toggle', () => {
     if (!details.open || details.children.length > 1) return;
-    const body = operation.requestBody && operation.requestBody.content['application/json'].schema;
+    const body = operation.requestBody && operation.requestBody.content['application/json']?.schema;
+    const form = operation.requestBody && operation.requestBody.content['multipart/form-data']?.schema;
     const answers = operation.responses['200'].content;
     const inner = element('div', '');
-    if (body) inner.append(element('h3', '', 'Body'), schemaView(body));
+    if (body || form) inner.append(element('h3', '', body ? 'Body' : 'Body (multipart/form-data)'), schemaView(body || form));
     inner.append(element('h3', '', 'Answer'), schemaView(Object.values(answers)[0].schema));
-    inner.append(element('h3', '', 'Try it'), tryForm(method, path, operation, body));
+    if (!form && !answers['application/octet-stream']) inner.append(element('h3', '', 'Try it'), tryForm(method, path, operation, body));
     details.append(inner);
   });
   return details;

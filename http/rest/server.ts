@@ -12,7 +12,7 @@ import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
 import type { DoorServices } from '../context/services.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
-import { ROUTES, type Route } from '../routes.js';
+import { type DownloadRoute, type PlainRoute, ROUTES, type UploadRoute } from '../routes.js';
 import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
 import { parseQueryString } from './calls/query-string.js';
@@ -20,7 +20,10 @@ import { errorReply, jsonReply, type RestReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
+import { HEADERS_MS, RequestTimes } from './request-times.js';
 import type { RestDoor, RestOptions } from './start.js';
+import { answerTransfer } from './transfers/answer-transfer.js';
+import { type StreamReply, sendStream } from './transfers/download.js';
 
 /** What listens on an address, and takes connections that came elsewhere. */
 export interface RestServer extends RestDoor {
@@ -36,6 +39,9 @@ const PATH_SEGMENT_MAX = 65_536;
 /** Node copies texts up to this length to the socket without allocating. */
 const ONE_WRITE_BYTES_MAX = 15_000;
 const EMPTY = Buffer.alloc(0);
+/** The rest of the body of a refused upload is dropped for so long, so that the client gets to see the answer. */
+const DROP_MS = 30_000;
+const SILENCE_MS = 60_000;
 const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBodyRefused: false } as const;
 
 /** A server of the main thread, for all requests or for those that readers hand on. Rejects with the system's error when it cannot listen. */
@@ -51,14 +57,17 @@ export async function listenForRest(services: DoorServices, options: RestOptions
     handOn: (socket) => standard(socket),
   });
   let standard: (socket: Socket) => void = () => {};
-  const app = createApp((server) => {
+  const app = createApp(door.times, (server) => {
     standard = options.fastPath === false ? standard : putInFront(server, front);
   });
   app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
   app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
   ROUTES.forEach((route, at) => {
     const url = route.path.replace(/\{(\w+)\}/g, ':$1');
-    app.route({ method: route.method, url, handler: (request, reply) => void door.answer(route, at, request, hijacked(reply)) });
+    const isTransfer = route.kind === 'upload' || route.kind === 'download';
+    const answer = (request: FastifyRequest, response: ServerResponse): Promise<void> =>
+      isTransfer ? door.transfer(route, at, request, response) : door.answer(route, at, request, response);
+    app.route({ method: route.method, url, handler: (request, reply) => void answer(request, hijacked(reply)) });
   });
   if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
   await app.listen(address);
@@ -86,10 +95,10 @@ function putInFront(server: Server, front: FastFront): (socket: Socket) => void 
 }
 
 function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
-  return { ...found, route: ROUTES[found.at] as Route, url: head.url, body: () => body, isGone };
+  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone };
 }
 
-function createApp(onServer: (server: Server) => void): FastifyInstance {
+function createApp(times: RequestTimes, onServer: (server: Server) => void): FastifyInstance {
   const app = fastify({
     exposeHeadRoutes: false,
     return503OnClosing: false,
@@ -103,7 +112,9 @@ function createApp(onServer: (server: Server) => void): FastifyInstance {
       sendBytes(hijacked(reply), jsonReply(400, errorBody({ code: 'wrongInput', detail: error.message }, 0)), []);
     },
     serverFactory: (listener) => {
-      const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+      const limits = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: 0 };
+      const server = createServer(limits, (request, response) => {
+        times.limit(server, request);
         // The content type of a request is not looked at; Fastify would refuse those it cannot read.
         if (request.headers['content-type'] !== undefined) request.headers['content-type'] = undefined;
         listener(request, response);
@@ -120,6 +131,7 @@ function createApp(onServer: (server: Server) => void): FastifyInstance {
 /** Answers requests. One per server; its methods hold no state of a request. */
 class Door {
   closing = false;
+  readonly times = new RequestTimes();
 
   constructor(
     private readonly services: DoorServices,
@@ -127,7 +139,7 @@ class Door {
   ) {}
 
   /** Answers a request of the table. */
-  async answer(route: Route, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+  async answer(route: PlainRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
     const body = new RequestBody(request.raw, route, this.services.memory.ledger, this.options.maxBodyBytes);
     const answer = await answerCall(this.services, this.options.logRequests, {
       route,
@@ -145,9 +157,27 @@ class Door {
     this.send(request.raw, response, answer, cut);
   }
 
+  /** Answers a request whose body or answer is an archive. */
+  async transfer(
+    route: DownloadRoute | UploadRoute,
+    at: number,
+    { params, query, raw, url }: FastifyRequest,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { logRequests, silenceMs = SILENCE_MS } = this.options;
+    if (route.kind === 'upload') this.times.limitSilence(raw, silenceMs);
+    const path = params as Readonly<Record<string, string>>;
+    const call = { route, at, url, path, query: query as QueryParameters, request: raw, response, contentType: contentTypeOf(raw) };
+    const answer = await answerTransfer(this.services, logRequests, call);
+    if (answer === null) return;
+    if (Buffer.isBuffer(answer.body)) this.send(raw, response, answer as RestReply);
+    else await this.stream(raw, response, answer as StreamReply, silenceMs);
+    if (!raw.complete) dropRest(raw);
+  }
+
   /** The answer to a plain request for whose body there is no memory. */
   refuse(at: number): RestReply {
-    const route = ROUTES[at] as Route;
+    const route = ROUTES[at] as PlainRoute;
     const reply = errorReply(noRoomFor(route), route, 0);
     this.services.stats.record(at, reply.status, 0, this.services.dateMs());
     return reply;
@@ -179,12 +209,32 @@ class Door {
   }
 
   private send(request: IncomingMessage, response: ServerResponse, answer: RestReply, extra: readonly string[] = []): void {
-    const headers = [...answer.headers, ...extra];
+    sendBytes(response, answer, this.headers(request, [...answer.headers, ...extra]));
+    this.watchUnsent(response);
+  }
+
+  private async stream(request: IncomingMessage, response: ServerResponse, answer: StreamReply, silenceMs: number): Promise<void> {
+    response.writeHead(answer.status, this.headers(request, answer.headers));
+    // Only a client that does not take what is there is silent: the archive may take its time.
+    response.setTimeout(silenceMs, () => {
+      if (response.writableLength > 0) response.destroy();
+    });
+    try {
+      await sendStream(answer.body, response);
+    } catch (error) {
+      this.services.log.error('an archive could not be read to its end, so its download was cut', {
+        url: request.url,
+        error: String(error),
+      });
+    }
+  }
+
+  private headers(request: IncomingMessage, own: readonly string[]): string[] {
+    const headers = [...own];
     const origin = request.headers.origin;
     if (origin !== undefined && this.options.cors) headers.push('access-control-allow-origin', origin, 'vary', 'Origin');
     if (this.closing) headers.push('connection', 'close');
-    sendBytes(response, answer, headers);
-    this.watchUnsent(response);
+    return headers;
   }
 
   /** Ends the connection of a client that does not take its answer. */
@@ -211,6 +261,20 @@ function sendBytes(response: ServerResponse, { body, status, type }: RestReply, 
   // As one text, Node sends head and body in a single write, without a list of buffers; latin1 keeps every byte.
   if (body.length <= ONE_WRITE_BYTES_MAX) response.end(body.toString('latin1'), 'latin1');
   else response.end(body);
+}
+
+/** Of the request as it came: Fastify sees none. */
+function contentTypeOf({ rawHeaders }: IncomingMessage): string | undefined {
+  const at = rawHeaders.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-type');
+  return at === -1 ? undefined : rawHeaders[at + 1];
+}
+
+/** Reads and drops what still comes of an answered request; the connection of a client that goes on for too long is closed. */
+function dropRest(request: IncomingMessage): void {
+  request.on('error', () => {}).resume();
+  const timer = setTimeout(() => request.destroy(), DROP_MS);
+  timer.unref();
+  request.once('close', () => clearTimeout(timer));
 }
 
 /** Takes the answer out of Fastify's hands. */

@@ -16,6 +16,8 @@ export interface RestOptions {
   readonly cors: boolean;
   /** Write a debug line for each request. */
   readonly logRequests: boolean;
+  /** So long a client of an upload or a download may do nothing; left out: a minute (tests). */
+  readonly silenceMs?: number;
   /** False: all requests go through Fastify (tests). */
   readonly fastPath?: boolean;
   /** Readers that take the connections, on a system where threads can share a port; null or left out: this thread takes them. */

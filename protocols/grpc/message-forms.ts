@@ -1,5 +1,7 @@
 /** The fields of gRPC messages for what REST answers in their place. A message that is not listed looks the same there. */
 
+import { parseDatetime } from '../datetime.js';
+
 type Fields = { readonly [name: string]: unknown };
 
 /** From the REST value to the message's fields. */
@@ -14,6 +16,11 @@ export const MESSAGE_FORMS: Readonly<Record<string, MessageForm>> = {
   UpdateCollectionClusterSetupResponse: result,
   CreateShardKeyResponse: result,
   DeleteShardKeyResponse: result,
+
+  CreateSnapshotResponse: (snapshot) => ({ snapshot_description: snapshot }),
+  ListSnapshotsResponse: (snapshots) => ({ snapshot_descriptions: snapshots }),
+  DeleteSnapshotResponse: () => ({}),
+  Timestamp: (time) => timestamp(parseDatetime(time as string) ?? 0),
 
   OptimizerStatus: (status) => (status === 'ok' ? { ok: true } : { ok: false, error: (status as { error: string }).error }),
   CollectionParams: (params) => {
@@ -43,6 +50,12 @@ export const MESSAGE_FORMS: Readonly<Record<string, MessageForm>> = {
 
 function result(value: unknown): Fields {
   return { result: value };
+}
+
+/** micros: since the epoch. */
+function timestamp(micros: number): Fields {
+  const seconds = Math.floor(micros / 1e6);
+  return { seconds, nanos: (micros - seconds * 1e6) * 1000 };
 }
 
 function map(value: unknown): Fields {

@@ -1,7 +1,7 @@
 /** The OpenAPI document of a list of operations. */
 
 import { OPERATION_SCHEMAS, type OperationName, type OperationSchema } from './operations.js';
-import { type Parameter, READ_PARAMETERS, WRITE_PARAMETERS } from './parameters.js';
+import { type Parameter, READ_PARAMETERS, WAIT_SNAPSHOT, WRITE_PARAMETERS } from './parameters.js';
 import type { SchemaObject } from './schema.js';
 import { SCHEMAS } from './schemas.js';
 
@@ -10,13 +10,13 @@ export interface DescribedRoute {
   readonly method: string;
   readonly path: string;
   readonly name: OperationName;
-  readonly kind: 'read' | 'write' | 'node';
+  readonly kind: 'read' | 'write' | 'node' | 'upload' | 'download';
 }
 
 const TEXT: SchemaObject = { type: 'string' };
 
 /** Query parameters of all reads and all writes of points. */
-const POINT_PARAMETERS = { read: READ_PARAMETERS, write: WRITE_PARAMETERS, node: [] };
+const POINT_PARAMETERS = { read: READ_PARAMETERS, write: WRITE_PARAMETERS, node: [], upload: [], download: [] };
 
 const ERROR: SchemaObject = {
   type: 'object',
@@ -34,6 +34,12 @@ const USAGE = {
     hardware: { type: 'object', additionalProperties: { type: 'integer' } },
     inference: { type: 'object', nullable: true },
   },
+};
+
+const ACCEPTED: SchemaObject = {
+  type: 'object',
+  required: ['status', 'time'],
+  properties: { status: { type: 'string', enum: ['accepted'] }, time: { type: 'number', description: 'Seconds.' } },
 };
 
 /** OpenAPI 3.0. */
@@ -62,12 +68,23 @@ function operationObject(route: DescribedRoute, schema: OperationSchema): object
     summary: schema.summary,
     tags: [tagOf(route.path)],
     parameters: [...pathParameters(route.path), ...POINT_PARAMETERS[route.kind], ...(schema.query ?? [])],
-    ...(schema.body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: schema.body } } } }),
+    ...requestBody(schema),
     responses: {
-      200: { description: 'Done', content: answerContent(schema, route.kind !== 'node') },
+      200: { description: 'Done', content: answerContent(schema, route.kind === 'read' || route.kind === 'write') },
+      ...(schema.query?.includes(WAIT_SNAPSHOT)
+        ? { 202: { description: 'Begun', content: { 'application/json': { schema: ACCEPTED } } } }
+        : {}),
       default: { description: 'Refused', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
     },
   };
+}
+
+function requestBody({ body, file }: OperationSchema): object {
+  if (file !== undefined) {
+    const form = { type: 'object', required: [file], properties: { [file]: { type: 'string', format: 'binary' } } };
+    return { requestBody: { required: true, content: { 'multipart/form-data': { schema: form } } } };
+  }
+  return body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } };
 }
 
 /** measured: the answer may say what it cost. */
@@ -92,6 +109,7 @@ function pathParameters(path: string): Parameter[] {
 
 /** Groups of operations on the page. */
 function tagOf(path: string): string {
+  if (path.includes('/snapshot')) return 'Snapshots';
   if (/\/points|\/facet/.test(path)) return 'Points';
   if (/cluster|shards/.test(path)) return 'Cluster';
   return /collections|aliases/.test(path) ? 'Collections' : 'Service';

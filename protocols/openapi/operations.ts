@@ -1,22 +1,26 @@
 /** What each operation takes and answers, by its name. */
 
-import { DRY_RUN, LATEST, NODES_LEVELS, type Parameter, query, TIMEOUT } from './parameters.js';
+import { DRY_RUN, LATEST, NODES_LEVELS, type Parameter, query, RESTORE_PARAMETERS, TIMEOUT, WAIT_SNAPSHOT } from './parameters.js';
 import { FLAG, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
+import { ARCHIVE } from './snapshots.js';
 
 export interface OperationSchema {
   readonly summary: string;
   readonly body?: Schema;
+  /** The body is a form with a file of this name. */
+  readonly file?: 'snapshot';
   /** `result` of the answer. */
   readonly result: Schema;
   /** Query parameters beside those of all reads or all writes of points. */
   readonly query?: readonly Parameter[];
   /** The answer is this text or JSON itself, without an envelope. */
-  readonly bare?: 'text/plain' | 'text/html' | 'application/json';
+  readonly bare?: 'text/plain' | 'text/html' | 'application/json' | 'application/octet-stream';
 }
 
 const WRITTEN = ref('UpdateResult');
 const SCORED = list(ref('ScoredPoint'));
 const DONE = FLAG;
+const SNAPSHOTS = list(ref('SnapshotDescription'));
 const OBJECT = leaf<{ [key: string]: unknown }>({ type: 'object' });
 
 export const OPERATION_SCHEMAS = {
@@ -127,6 +131,52 @@ export const OPERATION_SCHEMAS = {
     body: ref('DeleteShardKey'),
     result: DONE,
     query: [TIMEOUT],
+  },
+
+  list_full_snapshots: { summary: 'Snapshots of the whole storage', result: SNAPSHOTS },
+  create_full_snapshot: { summary: 'Make a snapshot of the whole storage', result: ref('SnapshotDescription'), query: [WAIT_SNAPSHOT] },
+  get_full_snapshot: { summary: 'Download a snapshot of the whole storage', result: ARCHIVE, bare: 'application/octet-stream' },
+  delete_full_snapshot: { summary: 'Delete a snapshot of the whole storage', result: DONE, query: [WAIT_SNAPSHOT] },
+  list_snapshots: { summary: 'Snapshots of a collection', result: SNAPSHOTS },
+  create_snapshot: {
+    summary: 'Make a snapshot of this node’s part of a collection',
+    result: ref('SnapshotDescription'),
+    query: [WAIT_SNAPSHOT],
+  },
+  get_snapshot: { summary: 'Download a snapshot of a collection', result: ARCHIVE, bare: 'application/octet-stream' },
+  delete_snapshot: { summary: 'Delete a snapshot of a collection', result: DONE, query: [WAIT_SNAPSHOT] },
+  recover_from_uploaded_snapshot: {
+    summary: 'Restore a collection from a snapshot that is sent',
+    file: 'snapshot',
+    result: DONE,
+    query: RESTORE_PARAMETERS,
+  },
+  recover_from_snapshot: {
+    summary: 'Restore a collection from a snapshot that the node fetches',
+    body: ref('RecoverSnapshot'),
+    result: DONE,
+    query: [WAIT_SNAPSHOT],
+  },
+  stream_shard_snapshot: {
+    summary: 'Download a snapshot of a shard that is made while it is read, and kept nowhere',
+    result: ARCHIVE,
+    bare: 'application/octet-stream',
+  },
+  list_shard_snapshots: { summary: 'Snapshots of a shard', result: SNAPSHOTS },
+  create_shard_snapshot: { summary: 'Make a snapshot of a shard', result: ref('SnapshotDescription'), query: [WAIT_SNAPSHOT] },
+  get_shard_snapshot: { summary: 'Download a snapshot of a shard', result: ARCHIVE, bare: 'application/octet-stream' },
+  delete_shard_snapshot: { summary: 'Delete a snapshot of a shard', result: DONE, query: [WAIT_SNAPSHOT] },
+  recover_shard_from_uploaded_snapshot: {
+    summary: 'Restore a shard from a snapshot that is sent',
+    file: 'snapshot',
+    result: leaf<null>({ nullable: true }),
+    query: RESTORE_PARAMETERS,
+  },
+  recover_shard_from_snapshot: {
+    summary: 'Restore a shard from a snapshot that the node fetches, or has',
+    body: ref('RecoverShardSnapshot'),
+    result: DONE,
+    query: [WAIT_SNAPSHOT],
   },
 } as const satisfies { readonly [name: string]: OperationSchema };
 

@@ -32,6 +32,16 @@ export const WRITE_PARAMETERS = [
   TIMEOUT,
 ];
 
+/** Of operations that make, delete or restore snapshots. */
+export const WAIT_SNAPSHOT = query('wait', { type: 'boolean' }, 'false: answer at once with 202 and go on; errors are then only logged.');
+
+/** Of uploads of snapshots. */
+export const RESTORE_PARAMETERS = [
+  WAIT_SNAPSHOT,
+  query('priority', { $ref: '#/components/schemas/SnapshotPriority' }),
+  query('checksum', { type: 'string', format: 'sha256' }, 'SHA-256 that the archive must have: 64 hexadecimal digits.'),
+];
+
 export const NODES_LEVELS = '0: which peers answer; 1 (without it): how they are, and states of replicas; 2: what each replica holds, too.';
 
 export const DRY_RUN = query('dry_run', { type: 'boolean' }, 'Only say what would be done.');

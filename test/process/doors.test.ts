@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SERVED } from '../../http/routes.js';
+import { ROUTES } from '../../http/routes.js';
 import { CHANGES, CREATIONS } from './clients/collection-cases.js';
 import { Doors } from './clients/doors.js';
 import { ERRORS } from './clients/error-cases.js';
@@ -105,7 +105,8 @@ test('REST and gRPC', async (context) => {
   });
 
   await context.test('every operation that has a method of gRPC was asked for through both doors', (t) => {
-    const shared = SERVED.filter(({ grpc }) => grpc !== null).map(({ name }) => name);
+    // Snapshots come with the actor that makes them.
+    const shared = ROUTES.filter(({ grpc }) => grpc !== null && !grpc.startsWith('qdrant.Snapshots/')).map(({ name }) => name);
     const missing = shared.filter((name) => !doors.asked.has(name));
     t.diagnostic(`${shared.length} operations, ${doors.count} requests through both doors`);
     assert.deepEqual(missing, []);

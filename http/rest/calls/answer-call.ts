@@ -8,22 +8,22 @@ import { stringifyJson } from '../../../protocols/json.js';
 import type { UnknownFields } from '../../../protocols/model/unknown-fields.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
-import { envelopeParts, type HttpAnswer, valueEnvelope } from '../../context/answer.js';
+import { acceptedBody, envelopeParts, type HttpAnswer, valueEnvelope } from '../../context/answer.js';
 import { writeJson } from '../../context/long-value.js';
 import { checkMode } from '../../context/recovery.js';
 import type { DoorServices } from '../../context/services.js';
 import { joined } from '../../context/text-bytes.js';
 import { noUnknownFields, seeUnknown, unknownHeaders } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
-import type { NodeRoute, ReadRoute, Route, WriteRoute } from '../../routes.js';
-import { checkedRead, checkedWrite, checkNodePath, hasBody, notYet } from './check-head.js';
-import { errorReply, jsonReply, type RestReply, resultReply } from './reply.js';
+import type { NodeRoute, PlainRoute, ReadRoute, Route, WriteRoute } from '../../routes.js';
+import { checkedRead, checkedWrite, checkNodePath, hasBody } from './check-head.js';
+import { errorReply, jsonReply, type RestReply, resultReply, textReply } from './reply.js';
 
 type Query = RawRequest['query'];
 type Named = Pick<ReadRoute | WriteRoute | NodeRoute, 'name'>;
 
 export interface RestCall {
-  readonly route: Route;
+  readonly route: PlainRoute;
   /** The route's place in `ROUTES`. */
   readonly at: number;
   /** As the client sent it, for the log. */
@@ -42,10 +42,10 @@ export interface RestCall {
 }
 
 const HTML_TYPE = 'text/html; charset=utf-8';
-const TEXT_TYPE = 'text/plain; charset=utf-8';
-const NO_HEADERS: readonly string[] = [];
-const TEXT_REPLY = { status: 200, type: TEXT_TYPE, headers: NO_HEADERS, isBodyRefused: false } as const;
 const EMPTY = new Uint8Array(0);
+
+/** What is counted and logged of a call. */
+export type AnsweredCall = Pick<RestCall, 'at' | 'url'> & { readonly route: Route };
 
 /** The answer to a call; null if the client is gone. Never rejects. logRequests: write a debug line for each. */
 export async function answerCall(services: DoorServices, logRequests: boolean, call: RestCall): Promise<RestReply | null> {
@@ -57,12 +57,23 @@ export async function answerCall(services: DoorServices, logRequests: boolean, c
     if (call.isGone()) return null;
     answer = failure(services, call, started, error);
   }
+  recordAnswer(services, logRequests, call, answer.status, started);
+  return answer;
+}
+
+/** Counts an answer, and logs it if all are. started: by the monotonic clock. */
+export function recordAnswer(services: DoorServices, logRequests: boolean, call: AnsweredCall, status: number, started: number): void {
   const { at, route, url } = call;
-  const { status } = answer;
   const milliseconds = services.monotonicMs() - started;
   services.stats.record(at, status, milliseconds, services.dateMs());
   if (logRequests) services.log.debug('answered', { method: route.method, url, status, milliseconds });
-  return answer;
+}
+
+/** An exception that is no error of the catalogue is a bug (Http-H1). */
+export function logBug({ log }: DoorServices, { route, url }: AnsweredCall, error: unknown): void {
+  if (error instanceof TroupeError) return;
+  const stack = error instanceof Error ? error.stack : String(error);
+  log.error('a request met an unexpected error', { method: route.method, url, error: stack });
 }
 
 function carryOut(services: DoorServices, call: RestCall, started: number): Promise<RestReply> {
@@ -75,8 +86,6 @@ function carryOut(services: DoorServices, call: RestCall, started: number): Prom
       return write(services, route, call, started);
     case 'node':
       return node(services, route, call, started);
-    case 'later':
-      return Promise.reject(notYet(route.name));
     default:
       return route satisfies never;
   }
@@ -128,6 +137,8 @@ async function nodeAnswer(
   switch (answer.kind) {
     case 'result':
       return jsonReply(200, valueEnvelope(answer.value, monotonicMs() - started), unknownHeaders(unknownFields));
+    case 'accepted':
+      return jsonReply(202, acceptedBody(monotonicMs() - started), unknownHeaders(unknownFields));
     case 'long': {
       const result = await reports.text(answer.key, (out) => writeJson(out, answer.value()));
       const body = await reports.works.run(joined(envelopeParts(result, monotonicMs() - started)));
@@ -135,7 +146,7 @@ async function nodeAnswer(
     }
     case 'longText': {
       const text = await reports.text(answer.key, answer.write);
-      return { ...TEXT_REPLY, body: await reports.works.run(joined(text)), isLong: true };
+      return { ...textReply(200, await reports.works.run(joined(text))), isLong: true };
     }
     case 'json':
       return jsonReply(200, Buffer.from(stringifyJson(answer.value)));
@@ -144,7 +155,7 @@ async function nodeAnswer(
       return { status: 200, type: HTML_TYPE, headers, body: Buffer.from(answer.html), isBodyRefused: false };
     }
     case 'text':
-      return { ...TEXT_REPLY, status: answer.status, body: Buffer.from(answer.text) };
+      return textReply(answer.status, answer.text);
     default:
       return answer satisfies never;
   }
@@ -155,10 +166,7 @@ function bodyOf({ body, route }: RestCall): Uint8Array | null | Promise<Uint8Arr
   return hasBody(route) ? body() : null;
 }
 
-function failure(services: DoorServices, { route, url }: RestCall, started: number, error: unknown): RestReply {
-  if (!(error instanceof TroupeError)) {
-    const stack = error instanceof Error ? error.stack : String(error);
-    services.log.error('a request met an unexpected error', { method: route.method, url, error: stack });
-  }
-  return errorReply(error, route, services.monotonicMs() - started);
+function failure(services: DoorServices, call: RestCall, started: number, error: unknown): RestReply {
+  logBug(services, call, error);
+  return errorReply(error, call.route, services.monotonicMs() - started);
 }

@@ -19,8 +19,8 @@ type Path = Readonly<Record<string, string>>;
 export type HeadRow = Pick<Endpoint, 'method' | 'path'> &
   (
     | { readonly kind: 'read'; readonly engine: ReadOperation }
-    | { readonly kind: 'write' | 'node' }
-    | { readonly kind: 'later'; readonly name: string }
+    /** Of `upload` and `download` the body or the answer is an archive. */
+    | { readonly kind: 'write' | 'node' | 'upload' | 'download' }
   );
 
 /** Whether requests of this method have a body. */
@@ -38,10 +38,10 @@ export function checkHead(row: HeadRow, path: Path, query: QueryParameters): voi
       checkedWrite(path, query);
       return;
     case 'node':
+    case 'upload':
+    case 'download':
       checkNodePath(path);
       return;
-    case 'later':
-      throw notYet(row.name);
     default:
       row satisfies never;
   }
@@ -65,11 +65,6 @@ export function checkedWrite(path: Path, query: QueryParameters): UpdateParamete
 /** The path of a request about a collection or the node. Errors: `invalidPath`. */
 export function checkNodePath(path: Path): void {
   if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
-}
-
-/** The answer to an operation that this release does not have. */
-export function notYet(name: string): TroupeError {
-  return new TroupeError('unsupported', `${name} is not available in this release`);
 }
 
 function checkPointId(text: string): void {

@@ -2,7 +2,7 @@
 
 import { ERROR_KINDS, type ErrorCode } from '../../../protocols/errors.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
-import { clientFacts, envelope, errorBody, errorHeaders } from '../../context/answer.js';
+import { clientFacts, envelope, errorBody, errorHeaders, errorText } from '../../context/answer.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import { usageMember } from '../../context/hardware.js';
 import { unknownHeaders } from '../../context/unknown-fields.js';
@@ -21,12 +21,24 @@ export interface RestReply {
 }
 
 const JSON_TYPE = 'application/json';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
 const NO_HEADERS: readonly string[] = [];
 const REFUSED_BODIES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bodyTooLarge', 'busy', 'outOfMemory']);
 
 /** headers: names and values in turn. */
 export function jsonReply(status: number, body: Buffer, headers: readonly string[] = NO_HEADERS): RestReply {
   return { status, type: JSON_TYPE, headers, body, isBodyRefused: false };
+}
+
+/** Plain text; headers: as in `jsonReply`. */
+export function textReply(status: number, text: string | Buffer, headers: readonly string[] = NO_HEADERS): RestReply {
+  return { status, type: TEXT_TYPE, headers, body: typeof text === 'string' ? Buffer.from(text) : text, isBodyRefused: false };
+}
+
+/** An error as clients of downloads know it. */
+export function textErrorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>): RestReply {
+  const facts = clientFacts(error, endpoint);
+  return textReply(ERROR_KINDS[facts.code].restStatus, errorText(facts), errorHeaders(facts).flat());
 }
 
 /** What the engine has answered to a request, with what it cost where that is measured, and the fields that were ignored. */

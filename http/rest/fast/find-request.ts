@@ -1,6 +1,6 @@
 /**
  * Finds the row that a plain head asks for. Node's HTTP server answers a request that is refused for its head before its body has come, so
- * such a request, if it has a body, is not for the plain path.
+ * such a request, if it has a body, is not for the plain path. Nor is one whose body or answer passes as a stream.
  */
 
 import { TroupeError } from '../../../protocols/errors.js';
@@ -22,9 +22,11 @@ export function requestFinder(rows: readonly HeadRow[]): FindRequest {
   return (head) => {
     const found = findRoute(head.method, head.path);
     if (found === null) return null;
-    const query = parseQueryString(head.query);
     const { at, path } = found;
-    return head.bodyBytes > 0 && isRefused(rows[at] as HeadRow, path, query) ? null : { at, path, query };
+    const row = rows[at] as HeadRow;
+    if (row.kind === 'upload' || row.kind === 'download') return null;
+    const query = parseQueryString(head.query);
+    return head.bodyBytes > 0 && isRefused(row, path, query) ? null : { at, path, query };
   };
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
 import { type DoorThreads, ReaderServers } from '../../context/reader-servers.js';
 import type { DoorServices } from '../../context/services.js';
-import { ROUTES, type Route } from '../../routes.js';
+import { type PlainRoute, ROUTES, type Route } from '../../routes.js';
 import { answerCall } from '../calls/answer-call.js';
 import { parseQueryString } from '../calls/query-string.js';
 import type { RestReply } from '../calls/reply.js';
@@ -45,7 +45,7 @@ export async function openRestInReaders(
     }
     const { at, body, heavy, id, path, query, url } = message;
     const reply = await answerCall(services, false, {
-      route: ROUTES[at] as Route,
+      route: ROUTES[at] as PlainRoute,
       at,
       url,
       path,
@@ -77,10 +77,10 @@ function rowOf(route: Route): DoorRow {
   switch (route.kind) {
     case 'read':
       return { ...row, kind: 'read', engine: route.engine };
-    case 'later':
-      return { ...row, kind: 'later' };
     case 'write':
     case 'node':
+    case 'upload':
+    case 'download':
       return { ...row, kind: route.kind };
     default:
       return route satisfies never;

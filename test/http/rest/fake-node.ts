@@ -26,6 +26,7 @@ import { MemoryWatch } from '../../../storage/memory/watch.js';
 import type { PoolDepths } from '../../../storage/pool/pool.js';
 import { NO_REPLICA_LIMIT } from '../../../storage/pool/replica-limit.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
+import { FakeSnapshots } from './fake-snapshots.js';
 
 export interface Asked {
   readonly operation: string;
@@ -37,6 +38,7 @@ export interface Asked {
 export class FakeNode {
   readonly collections = new Map<string, CollectionConfig>();
   readonly asked: Asked[] = [];
+  readonly snapshots = new FakeSnapshots((name) => this.exists(name));
   /** Of each change of collections and aliases. */
   readonly timeouts: (number | undefined)[] = [];
   /** Null: a node of its own. */
@@ -270,7 +272,11 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     ...options,
     readers: options.readAlone === undefined ? null : oneReader({ memory: services.memory.ledger, readAlone: options.readAlone }),
   });
-  return Object.assign(harness, { door, services, url: `http://127.0.0.1:${door.port}` });
+  const close = async (graceMs: number): Promise<void> => {
+    await door.close(graceMs);
+    node.snapshots.close();
+  };
+  return Object.assign(harness, { door: { ...door, close }, services, url: `http://127.0.0.1:${door.port}` });
 }
 
 /** Bytes that all connections together hold of the ledger. */

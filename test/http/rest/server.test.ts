@@ -111,16 +111,6 @@ test('every engine row of the operations table reaches the engine', async () => 
   }
 });
 
-test('operations of later releases say so', async () => {
-  for (const operation of ROUTES) {
-    if (operation.kind !== 'later') continue;
-    const path = operation.path.replace(/\{(\w+)\}/g, '1');
-    const reply = await call(operation.method, path, operation.method === 'GET' || operation.method === 'DELETE' ? undefined : '{}');
-    assert.equal(reply.status, 400, path);
-    assert.match(reply.json.status.error, /not available in this release/);
-  }
-});
-
 test('unknown paths, wrong methods and HEAD answer 404 with an empty body', async () => {
   const requests: [string, string][] = [
     ['GET', '/no/such/path'],

@@ -54,6 +54,8 @@ export function bodyOf(schema: SchemaObject, depth = 0): fc.Arbitrary<unknown> {
   switch (schema.type) {
     case 'string':
       if (schema.format === 'date-time') return fc.constant(DATETIME);
+      if (schema.format === 'uri') return fc.webUrl();
+      if (schema.format === 'sha256') return fc.constant('0af'.padEnd(64, 'B'));
       if (schema.format === 'key') return fc.constantFrom(...NAMES);
       return schema.format === 'uuid' ? fc.uuid() : fc.string({ maxLength: 6 });
     case 'boolean':
@@ -107,7 +109,7 @@ export function describes(schema: SchemaObject, value: unknown): boolean {
   if (schema.enum !== undefined) return schema.enum.includes(value as string);
   switch (schema.type) {
     case 'string':
-      return typeof value === 'string';
+      return typeof value === 'string' && (schema.format !== 'uri' || URL.canParse(value));
     case 'boolean':
       return typeof value === 'boolean';
     case 'integer':

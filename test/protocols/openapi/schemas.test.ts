@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { SERVED } from '../../../http/routes.js';
+import { ROUTES } from '../../../http/routes.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionParams } from '../../../protocols/model/collection.js';
 import { OPERATION_SCHEMAS, type OperationName } from '../../../protocols/openapi/operations.js';
@@ -24,6 +24,7 @@ import {
 } from '../../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../../protocols/rest/recommend.js';
 import { scannedBody } from '../../../protocols/rest/request-value.js';
+import { decodeRecovery } from '../../../protocols/rest/snapshots.js';
 import { decodeUpdateBody } from '../../../protocols/rest/update-body.js';
 import { decodeNewVector } from '../../../protocols/rest/vector-names.js';
 import type { WriteOperation } from '../../../storage/threads/messages.js';
@@ -65,9 +66,11 @@ const DECODERS: Partial<Record<OperationName, Decode>> = {
   update_collection_cluster: (body) => decodeCollectionClusterUpdate(valueIn(body)),
   create_shard_key: (body) => decodeCreateShardKey(valueIn(body)),
   delete_shard_key: (body) => decodeDeleteShardKey(valueIn(body)),
+  recover_from_snapshot: (body) => decodeRecovery(valueIn(body), false),
+  recover_shard_from_snapshot: (body) => decodeRecovery(valueIn(body), true),
   facet: (body) => decodeFacet(scannedBody(body)),
   ...Object.fromEntries(
-    SERVED.flatMap((row) => (row.kind === 'write' ? [[row.name, (body: Uint8Array) => decodeWrite(row.engine, body)]] : [])),
+    ROUTES.flatMap((row) => (row.kind === 'write' ? [[row.name, (body: Uint8Array) => decodeWrite(row.engine, body)]] : [])),
   ),
 };
 

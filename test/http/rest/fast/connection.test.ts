@@ -60,7 +60,7 @@ for (const [name, options] of Object.entries(WAYS)) {
     parameter: 'POST /collections/c/points/count?timeout=0',
     'write’s parameter': 'PUT /collections/c/points?ordering=none',
     'collection name': `PATCH /collections/${'c'.repeat(256)}`,
-    operation: 'POST /collections/c/snapshots',
+    'upload’s parameter': 'POST /collections/c/snapshots/upload?priority=urgent',
   })) {
     test(`${name} refuses a request for its ${what} before its body has come`, { timeout: 10_000 }, async (t) => {
       const { door } = await openCollection(t, options);

@@ -1,0 +1,22 @@
+/** For nodes that are started without a place for snapshots (tests, simulations): every call is refused. */
+
+import { TroupeError } from '../../protocols/errors.js';
+import type { SnapshotApi } from './snapshot-api.js';
+
+const refuse = (): never => {
+  throw new TroupeError('unsupported', 'this node was started without a place for snapshots');
+};
+const reject = async (): Promise<never> => refuse();
+
+export const NO_SNAPSHOTS: SnapshotApi = {
+  check: refuse,
+  list: reject,
+  describe: reject,
+  create: reject,
+  remove: reject,
+  open: reject,
+  stream: reject,
+  upload: reject,
+  restoreUploaded: reject,
+  recover: reject,
+};
