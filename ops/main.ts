@@ -17,6 +17,7 @@ import { unavailableSettings } from './config/available.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
+import { snapshotProblems } from './config/snapshot-settings.js';
 import { endAtOnce, endDespiteThreads } from './end-process.js';
 import { nodeIdentity } from './identity.js';
 import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
@@ -97,7 +98,11 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
   let onLost = (error: unknown): void => fail(error, EXIT_FOLDER_LOST);
   try {
     resolved = loadSettings({ folder: process.cwd(), configPath, environment: process.env });
-    const problems = [...unavailableSettings(resolved.settings), ...misplacedOptions(start, resolved.settings)];
+    const problems = [
+      ...unavailableSettings(resolved.settings),
+      ...snapshotProblems(resolved.settings),
+      ...misplacedOptions(start, resolved.settings),
+    ];
     if (problems.length > 0) throw new SettingsError(problems);
     outputs = openOutputs(resolved.settings);
     freeForStart(resolved.settings.storage.storage_path, resolved.settings.storage.disk_reserve_mb);

@@ -11,6 +11,7 @@ import { freeForStart } from '../storage/disk/disk-watch.js';
 import { type Composition, compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { resolveSettings, SettingsError } from './config/resolve.js';
+import { snapshotProblems } from './config/snapshot-settings.js';
 import { nodeIdentity } from './identity.js';
 import { lockStorage, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, moduleLog, parseLevels } from './log.js';
@@ -57,6 +58,7 @@ export class Troupe {
     const levels = parseLevels(options.logLevel ?? 'WARN');
     const problems = [
       ...unavailableSettings(settings),
+      ...snapshotProblems(settings),
       ...(settings.cluster.enabled
         ? ['cluster.enabled: a storage folder within another program is a node of its own; run the server']
         : []),

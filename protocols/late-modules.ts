@@ -26,3 +26,7 @@ export function http(): typeof import('node:http') {
 export function childProcess(): typeof import('node:child_process') {
   return process.getBuiltinModule('node:child_process');
 }
+
+export function https(): typeof import('node:https') {
+  return process.getBuiltinModule('node:https');
+}

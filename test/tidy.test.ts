@@ -29,6 +29,7 @@ const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   usearch: 'storage/builder/graph.ts',
   'xxhash-wasm': 'storage/disk/checksum.ts',
   tar: 'storage/archive/members.ts',
+  '@aws-sdk/client-s3': 'storage/snapshot-store/s3.ts',
   fastify: 'http/rest/',
   '@fastify/busboy': 'http/rest/transfers/form-file.ts',
   '@fastify/cors': 'http/rest/',
@@ -46,6 +47,8 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'protocols/late-modules.ts uses the process or the console': 'it only puts off the loading of modules that rooms use anyway',
   'protocols/late-modules.ts uses disk, network or threads': 'it only puts off the loading of modules that rooms use anyway',
   'storage/archive/archive-thread.ts is used by tests only': 'the actor that makes snapshots comes next',
+  'storage/snapshot-store/archive-location.ts is used by tests only': 'the doors of snapshots come next',
+  'storage/snapshot-store/fetch-archive.ts is used by tests only': 'the doors of snapshots come next',
   'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
 };
 
@@ -126,6 +129,8 @@ const NO_RULES: Readonly<Record<string, readonly string[]>> = {
   'vectors/murmur3.ts': ['C1', 'C2'],
   'ops/': ['S3'],
   'storage/snapshot-store/': ['S3'],
+  'test/storage/snapshot-store/': ['S3'],
+  'test/ops/config/snapshot-settings.test.ts': ['S3'],
 };
 
 const files = [...sourceFiles()];

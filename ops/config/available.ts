@@ -17,7 +17,6 @@ export function unavailableSettings(settings: NodeSettings): string[] {
     [service.enforce_internal_auth, 'service.enforce_internal_auth', 'access control'],
     [cluster.p2p.enable_tls, 'cluster.p2p.enable_tls', 'TLS between peers'],
     [audit.enabled, 'audit.enabled', 'the audit log'],
-    [storage.snapshots_config.snapshots_storage === 's3', 'storage.snapshots_config.snapshots_storage', 'snapshots in S3'],
     [storage.node_type === 'Listener' && !cluster.enabled, 'storage.node_type', 'listener mode outside of a cluster'],
     [!isQuantization(settings), 'storage.collection.quantization', 'no quantization that collections could have'],
   ];

@@ -48,6 +48,18 @@ export function orNull<Value>(inner: Leaf<Value>, fallback: Value | null = null)
   return leaf<Value | null>(fallback, `${inner.expects} or null`, read, fromText);
 }
 
+/** A list of strings; as a text, with commas between them. */
+export function textListLeaf(): Leaf<readonly string[]> {
+  const read = (value: unknown) =>
+    Array.isArray(value) && value.every((item) => typeof item === 'string') ? (value as string[]) : undefined;
+  const fromText = (given: string) =>
+    given
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+  return leaf<readonly string[]>([], 'a list of strings', read, fromText);
+}
+
 /** An object whose keys are checked elsewhere; null for none. */
 export function openObject(): Leaf<Readonly<Record<string, unknown>> | null> {
   const read = (value: unknown) => {

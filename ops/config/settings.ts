@@ -1,7 +1,7 @@
 /** Every setting of a node: its key, type and default. Source: the configuration contract. */
 
 import { SHARDS_MAX } from '../../protocols/rest/collections.js';
-import { flagLeaf, fraction, integerLeaf, type Leaf, openObject, orNull, textLeaf, word } from './leaf.js';
+import { flagLeaf, fraction, integerLeaf, type Leaf, openObject, orNull, textLeaf, textListLeaf, word } from './leaf.js';
 
 const NOT_NEGATIVE = { min: 0 };
 const POSITIVE = { min: 1 };
@@ -112,6 +112,8 @@ export const SETTINGS = {
     // Troupe's own.
     unknown_fields: word(['ignore', 'refuse'], 'ignore'),
     enable_snapshot_url_recovery: flagLeaf(true),
+    // Troupe's own: addresses, networks and names of hosts.
+    snapshot_url_allow: textListLeaf(),
     enable_static_content: flagLeaf(true),
     static_content_dir: orNull(textLeaf('')),
   },

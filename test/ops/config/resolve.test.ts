@@ -152,7 +152,6 @@ test('settings of later releases are refused by key when switched on', () => {
     ['SERVICE__SERVICE__JWT_RBAC', 'true'],
     ['SERVICE__CLUSTER__P2P__ENABLE_TLS', 'true'],
     ['SERVICE__AUDIT__ENABLED', 'true'],
-    ['SERVICE__STORAGE__SNAPSHOTS_CONFIG__SNAPSHOTS_STORAGE', 's3'],
     ['SERVICE__STORAGE__NODE_TYPE', 'Listener'],
   ];
   for (const [name, value] of on) {
