@@ -5,7 +5,7 @@ import type { LookupFunction } from 'node:net';
 import { TroupeError } from '../../protocols/errors.js';
 import { dns, http, https } from '../../protocols/late-modules.js';
 import { type AllowedAddresses, closedRangeOf, isListed, plainHost } from './address-rules.js';
-import { cancelledBy, spoolToFile, throwIfCancelled } from './spool.js';
+import { cancelledBy, spoolToFile, throwIfEnded } from './spool.js';
 
 export interface FetchOrder {
   /** `http:` or `https:`. */
@@ -50,7 +50,7 @@ export async function fetchArchive(order: FetchOrder, rules: FetchRules, ports: 
   const shown = shownUrl(order.url);
   let url = order.url;
   for (let redirects = 0; ; redirects++) {
-    throwIfCancelled(signal);
+    throwIfEnded(signal);
     const addresses = await checkedAddresses(url, redirects > 0, rules, ports, signal);
     const call = new ArchiveCall(url, addresses, url.origin === order.url.origin ? apiKey : null, ports.silenceMs ?? SILENCE_MS, signal);
     try {

@@ -24,7 +24,7 @@ import {
   type SnapshotStore,
   snapshotNotFound,
 } from './snapshot-store.js';
-import { diskRefusal, spoolToFile, throwIfCancelled } from './spool.js';
+import { diskRefusal, spoolToFile, throwIfEnded } from './spool.js';
 
 export interface LocalStoreOptions {
   /** `storage.snapshots_path`; is made with the first snapshot. */
@@ -96,7 +96,7 @@ export class LocalSnapshotStore implements SnapshotStore {
   }
 
   async localFile(place: SnapshotPlace, name: string, _tempFolder: string, signal: AbortSignal): Promise<LocalArchive> {
-    throwIfCancelled(signal);
+    throwIfEnded(signal);
     await this.describe(place, name);
     return { path: this.pathOf(place, name), release: async () => undefined };
   }
@@ -127,7 +127,7 @@ export class LocalSnapshotStore implements SnapshotStore {
 
   /** First the checksum, then the archive: what has a name has both (Store-B1). */
   private async keep(place: SnapshotPlace, name: string, file: string, sha256: string, signal: AbortSignal): Promise<SnapshotRecord> {
-    throwIfCancelled(signal);
+    throwIfEnded(signal);
     await this.makeFolders(place);
     const folder = this.folderOf(place);
     const target = join(folder, name);
@@ -138,7 +138,7 @@ export class LocalSnapshotStore implements SnapshotStore {
       await syncFile(file);
       isCopy = !(await moved(file, draft));
       if (isCopy) await this.copy(file, draft, signal);
-      throwIfCancelled(signal);
+      throwIfEnded(signal);
       await writeSynced(draft + CHECKSUM_SUFFIX, `${sha256}\n`);
       await rename(draft + CHECKSUM_SUFFIX, target + CHECKSUM_SUFFIX);
       await syncFolder(folder);

@@ -28,7 +28,7 @@ import {
   type SnapshotStore,
   snapshotNotFound,
 } from './snapshot-store.js';
-import { cancelledBy, diskRefusal, spoolToFile, throwIfCancelled } from './spool.js';
+import { cancelledBy, diskRefusal, spoolToFile, throwIfEnded } from './spool.js';
 
 /** `storage.snapshots_config.s3_config`. Without keys, the SDK looks for them where it usually does: in variables, files and the machine's role. */
 export interface S3Settings {
@@ -109,7 +109,7 @@ export class S3SnapshotStore implements SnapshotStore {
 
   async put(place: SnapshotPlace, name: string, file: string, sha256: string, signal: AbortSignal): Promise<SnapshotRecord> {
     if (!isSnapshotName(name)) throw new TroupeError('internal', `${JSON.stringify(name)} is no name of a snapshot`, { outcome: 'none' });
-    throwIfCancelled(signal);
+    throwIfEnded(signal);
     const size = await sizeOf(file);
     if ((await this.find(place, name)) !== null) {
       throw new TroupeError('conflict', `there is a snapshot ${name} already; remove it, or give the new one another name`);
@@ -264,7 +264,7 @@ export class S3SnapshotStore implements SnapshotStore {
     signal: AbortSignal,
   ): Promise<void> {
     const { client, sdk } = await this.connected();
-    throwIfCancelled(signal);
+    throwIfEnded(signal);
     try {
       await client.send(new sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts: parts } }));
     } catch (error) {
@@ -305,7 +305,7 @@ export class S3SnapshotStore implements SnapshotStore {
   private async tryAgain<T>(signal: AbortSignal, call: (connection: Connection) => Promise<T>): Promise<T> {
     const connection = await this.connected();
     for (let tried = 1; ; tried++) {
-      throwIfCancelled(signal);
+      throwIfEnded(signal);
       try {
         return await call(connection);
       } catch (error) {

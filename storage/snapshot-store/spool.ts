@@ -14,7 +14,7 @@ export interface SpoolOptions {
   readonly signal: AbortSignal;
 }
 
-/** The room of a disk is asked for once for so many bytes. */
+/** After so many bytes the disk is asked for its room, and waited for: it is never far behind, and holds up nobody who commits. */
 const LOOK_EVERY_BYTES = 32 << 20;
 const RETRY_AFTER_MS = 10_000;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -29,7 +29,7 @@ export async function spoolToFile(source: Readable, file: string, options: Spool
   let handle: FileHandle | null = null;
   let isOurs = false;
   try {
-    throwIfCancelled(signal);
+    throwIfEnded(signal);
     addAbortSignal(signal, source);
     handle = await onDisk(file, open(file, NEW_FILE, 0o600));
     isOurs = true;
@@ -38,6 +38,7 @@ export async function spoolToFile(source: Readable, file: string, options: Spool
     let lookAt = LOOK_EVERY_BYTES;
     for await (const chunk of source as AsyncIterable<Buffer>) {
       if (bytes + chunk.length >= lookAt) {
+        await onDisk(file, handle.datasync());
         await requireRoom(file, expectedBytes === null ? chunk.length : Math.max(0, expectedBytes - bytes), freeBytesMin);
         lookAt = bytes + LOOK_EVERY_BYTES;
       }
@@ -58,7 +59,7 @@ export async function spoolToFile(source: Readable, file: string, options: Spool
 }
 
 /** Errors: `outOfDisk` when so many bytes would leave less than `freeBytesMin` of the disk that `file` is to be on. */
-export async function requireRoom(file: string, bytes: number, freeBytesMin: number): Promise<void> {
+async function requireRoom(file: string, bytes: number, freeBytesMin: number): Promise<void> {
   const { bavail, blocks, bsize } = await onDisk(file, statfs(dirname(file)));
   // Some file systems have no figures, and say 0 blocks.
   const freeBytes = blocks === 0 ? Number.MAX_SAFE_INTEGER : bavail * bsize;
@@ -81,7 +82,7 @@ export function cancelledBy(signal: AbortSignal): TroupeError {
   return new TroupeError('unavailable', 'the operation was cancelled before its end; nothing of it was kept', { outcome: 'none' });
 }
 
-export function throwIfCancelled(signal: AbortSignal): void {
+export function throwIfEnded(signal: AbortSignal): void {
   if (signal.aborted) throw cancelledBy(signal);
 }
 
