@@ -120,9 +120,12 @@ export class S3Server {
   }
 }
 
-/** An answer with an error as S3 has it. */
+/** An answer with an error as S3 has it, when the request has come: a connection that closes before says nothing. */
 export function s3Error(response: ServerResponse, status: number, code: string): true {
-  response.writeHead(status, { 'content-type': 'application/xml', connection: 'close' });
-  response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
+  response.req.on('end', () => {
+    response.writeHead(status, { 'content-type': 'application/xml' });
+    response.end(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`);
+  });
+  response.req.resume();
   return true;
 }
