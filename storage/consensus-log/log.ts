@@ -12,6 +12,7 @@ import { rethrowBroken } from '../../protocols/invariant.js';
 import { type ConsensusStore, type ConsensusWrite, NOTHING_STORED, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
+import { requireThreadAddresses } from '../disk/machine.js';
 import { WORKER_ARGUMENTS } from '../pool/early-thread.js';
 import { SILENCE_MS, ThreadWatch, type WatchLimits, watchLimits } from '../pool/thread-watch.js';
 import { silenceEvent, type WatchedThread, type WorkerDepth, type WorkerEvent } from '../pool/worker-slots.js';
@@ -245,6 +246,7 @@ class Keeper {
     limits: WatchLimits,
     private readonly losses: Losses,
   ) {
+    requireThreadAddresses(THREAD_NAME);
     this.watch = new ThreadWatch(limits);
     this.worker = new Worker(entry, {
       name: THREAD_NAME,

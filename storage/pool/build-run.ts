@@ -2,6 +2,7 @@
 
 import { Worker } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { requireThreadAddresses } from '../disk/machine.js';
 import { heapMegabytes, type MemoryBudget } from '../memory/budget.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { threadEntry } from '../threads/entries.js';
@@ -116,6 +117,7 @@ export class BuildRuns {
   private runBuilder(job: BuildJob, onProgress: (progress: BuildProgress) => void, signal: AbortSignal): Promise<BuildResult> {
     if (signal.aborted) return Promise.reject(cancelled());
     const name = `builder-${this.nextBuilder++}`;
+    requireThreadAddresses(name);
     const watch = new ThreadWatch(this.watchLimits);
     const worker = new Worker(this.entry, {
       name,

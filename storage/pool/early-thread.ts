@@ -1,6 +1,7 @@
 /** Threads that begin before the pool is there: while the main thread loads its program, another CPU can load theirs. */
 
 import { type TransferListItem, Worker } from 'node:worker_threads';
+import { requireThreadAddresses } from '../disk/machine.js';
 // Before the first thread starts, so that all of them count alike.
 import '../threads/clock.js';
 
@@ -34,8 +35,12 @@ export const WORKER_ARGUMENTS: string[] | undefined = process.execArgv.some((arg
  */
 const SMALL_YOUNG_GENERATION = { maxYoungGenerationSizeMb: 6 };
 
-/** Starts a thread. data: what it begins with; null: it gets that later, as its first message. heapMegabytes: the most that its heap may have. */
+/**
+ * Starts a thread. data: what it begins with; null: it gets that later, as its first message. heapMegabytes: the most that its heap may have.
+ * Errors: `storage` if there are no addresses for it, and those of Node.js where the system gives no thread.
+ */
 export function startThread(entry: URL, name: string, data: unknown, heapMegabytes: number, transfer: TransferListItem[] = []): Worker {
+  requireThreadAddresses(name);
   return new Worker(entry, {
     workerData: data,
     transferList: transfer,
@@ -47,10 +52,15 @@ export function startThread(entry: URL, name: string, data: unknown, heapMegabyt
 
 /**
  * Begins a thread that a pool of this process will want. It loads its program and waits for its data. Nobody has to take it: it ends with the
- * process.
+ * process. One that cannot begin now is started by the pool, which tells why.
  */
 export function beginThread(entry: URL, name: string, heapMegabytes: number): void {
-  const worker = startThread(entry, name, null, heapMegabytes);
+  let worker: Worker;
+  try {
+    worker = startThread(entry, name, null, heapMegabytes);
+  } catch {
+    return;
+  }
   worker.unref();
   const thread: Begun = { worker, entry: entry.href, name, heapMegabytes, error: null, hasEnded: false };
   begun.add(thread);

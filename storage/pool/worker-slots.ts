@@ -4,7 +4,7 @@
  */
 
 import type { TransferListItem, Worker } from 'node:worker_threads';
-import { TroupeError } from '../../protocols/errors.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { heapMegabytes } from '../memory/budget.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
@@ -223,11 +223,18 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     const transfer = [watch.data.port];
     const heap = heapMegabytes(ledger.budget, kind);
     const early = takeThread(entry, name, data, heap, transfer);
-    const worker = early?.worker ?? startThread(entry, name, data, heap, transfer);
-    slot.worker = worker;
-    slot.watch = watch;
     slot.startedMs = steadyNowMs();
     slot.isEnding = false;
+    let worker: Worker;
+    try {
+      worker = early?.worker ?? startThread(entry, name, data, heap, transfer);
+    } catch (error) {
+      watch.close();
+      ledger.forget(name);
+      return this.loseBeforeStart(slot, errorFacts(error).detail);
+    }
+    slot.worker = worker;
+    slot.watch = watch;
     return new Promise((resolve, reject) => {
       let error = early?.error ?? null;
       let wasReady = false;
@@ -264,6 +271,21 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
         this.on.tellWorker({ name, kind, event: 'lost', error: reason });
         this.on.lost(index, reason, false);
         if (!wasReady) reject(new TroupeError('unavailable', `${kind} ${index} did not start: ${reason}`));
+        this.restartLater(slot);
+      });
+    });
+  }
+
+  /** No thread is to be had now. Those who wait hear of it in a later turn, as of a thread that ends. */
+  private loseBeforeStart(slot: Slot, reason: string): Promise<void> {
+    const { index, name } = slot;
+    const { kind } = this.options;
+    slot.lastError = reason;
+    return new Promise((_, reject) => {
+      setImmediate(() => {
+        this.on.tellWorker({ name, kind, event: 'lost', error: reason });
+        this.on.lost(index, reason, false);
+        reject(new TroupeError('unavailable', `${kind} ${index} did not start: ${reason}`));
         this.restartLater(slot);
       });
     });

@@ -1,9 +1,10 @@
 /** A node whose machine has no room for what is asked of it: the limit of open files is low (`prlimit`). */
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { noPrlimit } from '../machine.js';
-import { nodeFor, temporaryFolder } from './support.js';
+import { noPrlimit, statusBytes } from '../machine.js';
+import { nodeFor, temporaryFolder, until, untilIndexed } from './support.js';
 
 const FILES_MAX = 400;
 /** Threads of a node take 40 to 60. */
@@ -58,4 +59,31 @@ test('collections are created up to the limit, and the next one is refused', { s
   const both = await Promise.all(['a', 'b'].map((name) => node.client.call('PUT', `/collections/${name}`, { vectors: VECTORS })));
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400]);
   assert.equal((await node.client.call('GET', '/livez')).status, 200);
+});
+
+test('a node that runs out of addresses refuses what takes some, starts no thread without, and goes on', { skip: noPrlimit }, async (t) => {
+  const node = await nodeFor(t, { folder: await temporaryFolder(t) });
+  const limit = (bytes: number | 'unlimited') => execFileSync('prlimit', ['--pid', String(node.pid), `--as=${bytes}:unlimited`]);
+  // In kilobytes: the builder comes with the first points.
+  const optimizers_config = { indexing_threshold: 2, default_segment_number: 1 };
+  await node.client.result('PUT', '/collections/here', { vectors: VECTORS, optimizers_config });
+  const put = (from: number) => {
+    const points = Array.from({ length: 100 }, (_, at) => ({ id: from + at, vector: Array.from({ length: 32 }, (_, n) => at * n + 1) }));
+    return node.client.result('PUT', '/collections/here/points?wait=true', { points });
+  };
+  limit(statusBytes('VmSize', node.pid) + 600 * 2 ** 20);
+  await put(0);
+  const refused = await node.client.call('PUT', '/collections/new', { vectors: VECTORS });
+  assert.match(refused.text, /of addresses/);
+  const lack = /failed to build .*cannot start thread builder-\d+: it takes [\d.]+ GiB of addresses/;
+  await until(
+    async () => node.log(),
+    (log) => lack.test(log),
+  );
+  await put(100);
+  assert.deepEqual(await node.client.result('POST', '/collections/here/points/count', { exact: true }), { count: 200 });
+
+  limit('unlimited');
+  await node.client.result('PUT', '/collections/newer', { vectors: VECTORS });
+  await untilIndexed(node.client, 'here', 100);
 });

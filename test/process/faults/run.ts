@@ -206,7 +206,7 @@ export class Runs {
         const isLast = set === faults.length - 1 || !isOver || stuck !== null;
         const exit = faulty.exit() ?? (isLast ? await endedBySignal(faulty, tally, () => tracing.detach()) : null);
         await tracing.detach();
-        reports.push(reportOf(fault, exit, this.#failed(), stuck, tally, EXIT_CODES));
+        reports.push(reportOf(fault, exit, this.#failed(), stuck, tally, EXIT_CODES, reports));
         if (exit !== null || isLast) break;
       }
     } finally {
@@ -385,6 +385,7 @@ interface Act {
   readonly reports: RunReport[];
 }
 
+/** earlier: of faults of the same process. Memory that lmdb has overrun may end it much later. */
 function reportOf(
   { runtimeMayEnd }: Fault,
   exit: Exit | null,
@@ -392,9 +393,10 @@ function reportOf(
   stuck: string | null,
   tally: Tally,
   codes: readonly number[],
+  earlier: readonly RunReport[] = [],
 ): RunReport {
   const findings = [...tally.findings];
-  const ending = endingOf(exit, failed, tally, runtimeMayEnd);
+  const ending = endingOf(exit, failed, tally, runtimeMayEnd, [...earlier.flatMap((report) => report.failed), ...failed]);
   if (exit !== null && ending === 'ended in order' && !codes.includes(exit.code ?? -1))
     findings.push(`the node ended with ${JSON.stringify(exit)}`);
   return { ending, failed, exit, stuck, findings, tally };
@@ -470,10 +472,16 @@ function faultyOf(world: World, place: Place): WorldNode {
   return world.nodes[place === 'second' ? 1 : 0] as WorldNode;
 }
 
-function endingOf(exit: Exit | null, failed: readonly string[], tally: Tally, runtimeMayEnd: boolean): Ending {
+function endingOf(
+  exit: Exit | null,
+  failed: readonly string[],
+  tally: Tally,
+  runtimeMayEnd: boolean,
+  failedInAll: readonly string[],
+): Ending {
   if (exit !== null && exit.signal !== null && CRASHES.includes(exit.signal)) {
     if (runtimeMayEnd) return 'ended by its runtime';
-    if (failed.some((line) => LMDB_PAGE_FAILS.test(line))) return 'ended within lmdb by a page';
+    if (failedInAll.some((line) => LMDB_PAGE_FAILS.test(line))) return 'ended within lmdb by a page';
     if (failed.some((line) => LMDB_OPEN_FAILS.test(line))) return 'ended within lmdb by an opening';
   }
   if (exit !== null && exit.code !== 0) return 'ended in order';

@@ -63,3 +63,40 @@ test('a thread whose heap is full ends alone, gives its memory back, and another
   assert.match(events[0] as string, /memory limit/);
   assert.equal(ledger.held().size, 0);
 });
+
+test('a thread that cannot be started is lost and tried again, and its lack goes no further', { timeout: 60_000 }, async (context) => {
+  const closing = new AbortController();
+  const lost: string[] = [];
+  let again = (): void => {};
+  const triedAgain = new Promise<void>((resolve) => {
+    again = resolve;
+  });
+  const slots = new WorkerSlots<{ kind: string }, { kind: string }>(
+    {
+      kind: 'reader',
+      count: 1,
+      // Node.js refuses to start it, as it does where the system has no thread to give.
+      entry: new URL('http://127.0.0.1/thread.js'),
+      closing: closing.signal,
+      watch: watchLimits(60_000),
+      ledger: new SharedLedger(memoryBudget(128 << 20, null)),
+    },
+    {
+      ready: () => {},
+      lost: (_, reason) => {
+        lost.push(reason);
+        if (lost.length === 2) again();
+      },
+      message: () => {},
+      tellWorker: () => {},
+    },
+  );
+  context.after(() => {
+    closing.abort();
+    return slots.endAll();
+  });
+  await assert.rejects(slots.startAll(), /reader 0 did not start/);
+  assert.equal(slots.isUp(0), false);
+  await triedAgain;
+  assert.equal(lost.length, 2);
+});
