@@ -39,7 +39,7 @@ test('memory does not grow with the bytes that a manifest claims and that do not
   const folder = folderFor(t);
   const header = blockOf({ name: 'manifest.json', data: new Uint8Array(0), size: 64 * MEBIBYTE });
   const file = path.join(folder, 'a.snapshot');
-  fs.writeFileSync(file, Buffer.concat([header, Buffer.alloc(4096, 0x20)]));
+  fs.writeFileSync(file, Buffer.concat([header, Buffer.alloc(3 * MEBIBYTE, 0x20)]));
   const watch = memoryWatch();
   const request = { from: file, folder: path.join(folder, 'unpacked'), limits: ROOM, expectedSha256: null, onProgress: watch.look };
   await assert.rejects(unpackArchive(request), /truncated/);
