@@ -85,6 +85,8 @@ function fillLockFile(file: string, bytes: number, isWriter: boolean): void {
 export interface MapState {
   readonly mapSize: number;
   readonly lastPageNumber: number;
+  /** Number of the newest commit. */
+  readonly lastTxnId: number;
 }
 
 const PAGE_BYTES = 4096;
@@ -106,7 +108,7 @@ export class MapRoom {
   constructor(private readonly doing: string) {}
 
   /** A write transaction has begun. */
-  begin({ lastPageNumber, mapSize }: MapState): void {
+  begin({ lastPageNumber, mapSize }: Pick<MapState, 'lastPageNumber' | 'mapSize'>): void {
     this.mapBytes = mapSize;
     this.pagesLeft = Math.floor(mapSize / PAGE_BYTES) - lastPageNumber - 1;
   }

@@ -11,7 +11,7 @@
  *   maps stay for readers until the environment is closed. Mapping must not fail either (`MapRoom`; Room-R3).
  */
 
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
@@ -129,6 +129,10 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   private tables!: Tables<Name>;
   /** The transaction of `begin`. */
   private open: OpenWrite | null = null;
+  /** Within `write`. */
+  private isWriting = false;
+  /** As of this commit. */
+  private knownSpace: { readonly transaction: number; readonly space: DatabaseSpace } | null = null;
 
   private constructor(
     folder: string,
@@ -163,7 +167,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   ): Environment<Name> {
     let root: RootDatabase<Uint8Array, Uint8Array> | null = null;
     try {
-      mkdirSync(folder, { recursive: true });
+      if (!existsSync(folder)) mkdirSync(folder, { recursive: true });
       root = openRoot(folder, prepareOpening(folder, threads), false, databases.length);
       return new Environment(folder, root, initialize, databases);
     } catch (error) {
@@ -183,6 +187,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     this.mustBeFree();
     this.owned?.checkSoon();
     let result: T;
+    this.isWriting = true;
     try {
       result = this.root.transactionSync(() => {
         number = this.hasBegun();
@@ -193,6 +198,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     } catch (error) {
       if (!ended) throw error;
       throw this.notCommitted(number, error);
+    } finally {
+      this.isWriting = false;
     }
     this.owned?.check();
     return result;
@@ -357,6 +364,14 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
 
   /** The pages of the file, and those that no database uses. Errors: `storage` if LMDB has met damage. */
   space(): DatabaseSpace {
+    const { lastTxnId } = mapOf(this.root);
+    if (this.knownSpace?.transaction === lastTxnId) return this.knownSpace.space;
+    const space = this.countedSpace();
+    if (this.open === null && !this.isWriting) this.knownSpace = { transaction: lastTxnId, space };
+    return space;
+  }
+
+  private countedSpace(): DatabaseSpace {
     const tables: Table[] = Object.values(this.tables);
     let stats: TableStats[];
     try {

@@ -15,15 +15,31 @@ const SPARE_ADDRESS_BYTES = 2 ** 30;
 /** An open LMDB environment has three; it opens two more for a moment. Other threads may open some at the same time. */
 const SPARE_DESCRIPTORS = 16;
 
+const LIMITS_FILE = '/proc/self/limits';
+const ADDRESSES_LIMIT = /^Max address space\s+(\d+|unlimited)\s/m;
+const DESCRIPTORS_LIMIT = /^Max open files\s+(\d+|unlimited)\s/m;
+const STATUS_FILE = '/proc/self/status';
+/** In kB. */
+const ADDRESSES_TAKEN = /^VmSize:\s+(\d+) kB$/m;
+
+/**
+ * One look serves all that an opening asks for where there are plenty: 1 TiB of addresses, 1,024 descriptors more than the process has ever had.
+ * Limits can change while the process runs, so it does not serve long.
+ */
+const PLENTY_MS = 2;
+const PLENTY_ADDRESS_BYTES = 2 ** 40;
+const PLENTY_DESCRIPTORS = 1024;
+let plenty = { addresses: false, descriptors: false, seenMs: Number.NEGATIVE_INFINITY };
+
 /** Bytes of addresses that the process can have: its limit (`ulimit -v`), and what the processor's page tables reach. */
 export function addressBytesMax(): number | null {
-  const limit = limitOf('Max address space');
+  const limit = limitIn(readSystemFile(LIMITS_FILE), ADDRESSES_LIMIT);
   return limit === null ? null : Math.min(limit, userSpaceBytes());
 }
 
 /** Files that the process can have open at a time. Node raises the soft limit to the hard one when it starts. */
 export function descriptorsMax(): number | null {
-  return limitOf('Max open files');
+  return limitIn(readSystemFile(LIMITS_FILE), DESCRIPTORS_LIMIT);
 }
 
 /** Mappings that the kernel gives a process (`vm.max_map_count`). */
@@ -31,8 +47,11 @@ export function mappingsMax(): number | null {
   return numberIn('/proc/sys/vm/max_map_count', /^(\d+)$/m);
 }
 
-/** Errors: `storage` with the figures, unless so many bytes of addresses, and some to spare, are free. doing: for the error, «cannot …». */
+/**
+ * Errors: `storage` with the figures, unless so many bytes of addresses, and some to spare, are free. doing: for the error, «cannot …».
+ */
 export function requireAddresses(bytes: number, doing: string, spare = SPARE_ADDRESS_BYTES): void {
+  if (bytes <= PLENTY_ADDRESS_BYTES / 4 && lookForPlenty().addresses) return;
   const max = addressBytesMax();
   const taken = addressBytesTaken();
   if (max === null || taken === null || taken + bytes + spare <= max) return;
@@ -54,6 +73,7 @@ export function requireThreadAddresses(name: string): void {
 
 /** Errors: `storage` with the figures, unless some more files can be opened. folder: any that exists. */
 export function requireDescriptors(folder: string, doing: string): void {
+  if (lookForPlenty().descriptors) return;
   const opened: number[] = [];
   let refusal: unknown = null;
   try {
@@ -67,6 +87,24 @@ export function requireDescriptors(folder: string, doing: string): void {
     `${doing}: ${opened.length} more files can be opened, and ${SPARE_DESCRIPTORS} are needed (${codeOf(refusal)}; the limit is ${descriptorsMax() ?? 'not known'}); raise \`ulimit -n\``,
     refusal,
   );
+}
+
+/** False: not known. */
+function lookForPlenty(): { readonly addresses: boolean; readonly descriptors: boolean } {
+  const nowMs = performance.now();
+  if (nowMs - plenty.seenMs < PLENTY_MS) return plenty;
+  const limits = readSystemFile(LIMITS_FILE);
+  const status = readSystemFile(STATUS_FILE);
+  const addressesMax = limitIn(limits, ADDRESSES_LIMIT) ?? 0;
+  const taken = Number(ADDRESSES_TAKEN.exec(status)?.[1] ?? Number.POSITIVE_INFINITY) * 1024;
+  // The kernel's table of those that are open, which doubles when it is full.
+  const table = Number(/^FDSize:\s+(\d+)$/m.exec(status)?.[1] ?? Number.POSITIVE_INFINITY);
+  plenty = {
+    addresses: Math.min(addressesMax, userSpaceBytes()) - taken >= PLENTY_ADDRESS_BYTES,
+    descriptors: (limitIn(limits, DESCRIPTORS_LIMIT) ?? 0) >= 2 * table + PLENTY_DESCRIPTORS,
+    seenMs: nowMs,
+  };
+  return plenty;
 }
 
 /** Beyond so many bytes that are said to be free, those of the probe are there without waiting for the disk. */
@@ -111,13 +149,13 @@ function userSpaceBytes(): number {
 
 /** Bytes of addresses that are taken. */
 function addressBytesTaken(): number | null {
-  const kilobytes = numberIn('/proc/self/status', /^VmSize:\s+(\d+) kB$/m);
+  const kilobytes = numberIn(STATUS_FILE, ADDRESSES_TAKEN);
   return kilobytes === null ? null : kilobytes * 1024;
 }
 
-/** A limit of /proc/self/limits, its soft value; infinite where there is none, null where it is not known. */
-function limitOf(name: string): number | null {
-  const value = new RegExp(`^${name}\\s+(\\d+|unlimited)\\s`, 'm').exec(readSystemFile('/proc/self/limits'))?.[1];
+/** A limit in the text of /proc/self/limits, its soft value; infinite where there is none, null where it is not known. */
+function limitIn(text: string, limit: RegExp): number | null {
+  const value = limit.exec(text)?.[1];
   if (value === undefined) return null;
   return value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value);
 }

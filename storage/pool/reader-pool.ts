@@ -33,6 +33,7 @@ import type {
   ToReader,
   WeighJob,
 } from '../threads/messages.js';
+import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../threads/scratch-turns.js';
 import {
   dropRead,
@@ -144,6 +145,8 @@ export class ReaderPool {
   private readonly stuckGraceMs: number;
   private readonly aloneDeadlines: Float64Array;
   private readonly scratchTurns: Int32Array;
+  /** Of replicas, as readers note them. */
+  readonly uses = new ReplicaUses();
   private readonly slots: WorkerSlots<FromReader, ToReader>;
   private readonly reads: ReadState<ReadWork>;
   private readonly sets = new Map<ReplicaKey, ReplicaSets>();
@@ -190,7 +193,7 @@ export class ReaderPool {
     };
     this.reads = readState(count, limits, countForHeavy);
     const entry = options.entry ?? threadEntry('reader');
-    const data = { scratchTurns: this.scratchTurns };
+    const data = { scratchTurns: this.scratchTurns, useTicks: this.uses.ticks };
     this.slots = new WorkerSlots(
       { kind: 'reader', count: this.slotCount, entry, watch: options.watch, closing, ledger: options.ledger, data },
       {
@@ -491,9 +494,9 @@ export class ReaderPool {
     const sets = this.sets.get(key);
     if (sets !== undefined) sets.sleeping = sleeps;
     this.tellSleeping();
-    if (readers.size === 0) return Promise.resolve();
-    // A reader that starts now must not get what is being detached.
+    // A reader that starts now must not get what is being detached: its memory may be used for something else.
     if (sets !== undefined) sets.attaches = [];
+    if (readers.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.detaching.set(key, { readers, done: resolve });
       this.slots.postAll({ kind: 'detach', key, frees, sleeps });

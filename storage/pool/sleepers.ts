@@ -8,7 +8,7 @@
 
 import { asTroupeError, type TroupeError } from '../../protocols/errors.js';
 import type { ReplicaStats } from '../threads/messages.js';
-import { ReplicaUses } from '../threads/replica-uses.js';
+import type { ReplicaUses } from '../threads/replica-uses.js';
 import { chooseSleepers, isSmallAndQuiet, type SleepLimits } from './sleep-policy.js';
 
 /** Something that waits until a replica is awake. */
@@ -49,7 +49,6 @@ const TICK_MS = 1000;
 const AT_ONCE_MAX = 200;
 
 export class Sleepers<Replica extends Sleeper> {
-  readonly uses = new ReplicaUses();
   private readonly awake = new Set<Replica>();
   /** With what the log of each counts. */
   private readonly asleep = new Map<Replica, number>();
@@ -62,6 +61,7 @@ export class Sleepers<Replica extends Sleeper> {
 
   constructor(
     private readonly limits: SleepLimits,
+    readonly uses: ReplicaUses,
     private readonly acts: SleeperActs<Replica>,
   ) {}
 

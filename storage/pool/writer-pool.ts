@@ -129,7 +129,7 @@ export class WriterPool {
     this.closing = closing;
     this.replicaLimit = options.replicaLimit;
     this.counts = Array.from({ length: count }, () => 0);
-    this.sleepers = new Sleepers(options.sleep ?? SLEEP_LIMITS, {
+    this.sleepers = new Sleepers(options.sleep ?? SLEEP_LIMITS, readers.uses, {
       open: (replica, damaged) => this.openOnWriter(replica, damaged),
       close: (replica) => this.closeAsleep(replica),
       fail: (replica, error) => this.fail(replica, error),
@@ -491,7 +491,6 @@ export class WriterPool {
     replica.spec = message.spec;
     this.readers.attach({
       kind: 'attach',
-      ticks: this.sleepers.uses.ticks,
       place: replica.place,
       spec: message.spec,
       opening: message.opening,

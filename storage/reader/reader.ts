@@ -37,6 +37,7 @@ import type {
   SpreadCollection,
   ToReader,
 } from '../threads/messages.js';
+import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns } from '../threads/scratch-turns.js';
 import { Company } from './company.js';
 import { pointsElsewhere } from './cross-collection.js';
@@ -116,7 +117,13 @@ export class Reader {
   ) {
     this.memory = new Ledger(data.memory);
     const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes));
-    this.context = { index: data.index, turns: new ScratchTurns(data.scratchTurns, data.index), deadline: new Deadline(), filters };
+    this.context = {
+      index: data.index,
+      turns: new ScratchTurns(data.scratchTurns, data.index),
+      deadline: new Deadline(),
+      filters,
+      uses: new ReplicaUses(data.useTicks),
+    };
     this.held = new HeldMemory(this.memory);
     this.context.deadline.memory = this.held;
   }

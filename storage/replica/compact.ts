@@ -35,7 +35,7 @@ export function hasRoomForCopy({ bytes, freeBytes }: DatabaseSpace, diskFreeByte
  */
 export async function compactCopy(environment: Environment, folder: string, warn: (message: string) => void): Promise<Replacement | null> {
   const target = path.join(folder, 'compact');
-  fs.rmSync(target, { recursive: true, force: true });
+  if (fs.existsSync(target)) fs.rmSync(target, { recursive: true, force: true });
   const space = environment.space();
   if (!isWorthCompacting(space)) return null;
   try {

@@ -27,7 +27,7 @@ import {
 import { loadValue } from '../wal/stored-value.js';
 import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
 import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
-import { appendableOf, SegmentRows } from './segment-rows.js';
+import { appendableOf, loadedCapacity, SegmentRows } from './segment-rows.js';
 import { decodeStale, STALE_KEY } from './stale.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
 import { decodeUnfinished, UNFINISHED_KEY } from './unfinished.js';
@@ -140,7 +140,10 @@ function loadAppendable(
   repairs: ((transaction: Transaction) => void)[],
   warn: (message: string) => void,
 ): SegmentRows {
-  const segment = appendableOf(described.id, described.vectors ?? [], described.capacity, spec.readers);
+  const rows = state.appendable.get(described.id);
+  const capacity = loadedCapacity(described.capacity, rows ?? 0);
+  const segment = appendableOf(described.id, described.vectors ?? [], capacity, spec.readers);
+  segment.statedCapacity = described.capacity;
   segment.deferred = described.deferred ?? false;
   const prefix = segmentPrefix(described.id);
   let payloads = 0;
@@ -151,7 +154,7 @@ function loadAppendable(
     if (added === null) throw damagedRecord(name);
     payloads += added;
   }
-  if (segment.rows !== state.appendable.get(described.id)) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
+  if (segment.rows !== rows) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
   // A key that was damaged may name a row that the segment does not have.
   if (payloads !== environment.count('payload', prefix, rowKey(described.id, segment.rows))) throw damagedRecord(`payload/${described.id}`);
   segment.dropVectors(described.dropped ?? []);

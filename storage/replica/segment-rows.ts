@@ -21,7 +21,7 @@ import {
   type VectorPlan,
 } from '../segment/layout.js';
 import { isCurrent, vectorPlans } from '../segment/plans.js';
-import { type CommonMemory, SMALL_BYTES_MAX, smallPlace } from '../segment/shared-memory.js';
+import { type CommonMemory, giveBackPlace, SMALL_BYTES_MAX, smallPlace } from '../segment/shared-memory.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 import { align8, ChunkReader, ChunkWriter } from './chunk.js';
 import { VectorColumn } from './vector-column.js';
@@ -60,6 +60,8 @@ export class SegmentRows {
   readonly held = new Map<PointId, number>();
   /** By id, rows of this deferred source that deferred rows have replaced since the build began, of points that were not deleted since. */
   readonly outrun = new Map<PointId, number>();
+  /** Rows that it had room for when it was made. */
+  statedCapacity: number;
   /** Damaged files that the segment was loaded without. */
   damagedFiles: readonly string[] = [];
   /** Indexed rows by field name; fields without an index yet are missing. */
@@ -89,6 +91,7 @@ export class SegmentRows {
     const { memory, layout } = handle;
     this.handle = handle;
     this.rows = rows;
+    this.statedCapacity = layout.capacity;
     this.frozen = handle.kind === 'sealed';
     this.kinds = new Uint8Array(memory.buffer, layout.kinds, layout.capacity);
     this.words = new Uint32Array(memory.buffer, layout.ids, layout.capacity * 4);
@@ -384,15 +387,17 @@ const CHUNK_HEAD_BYTES = 16;
 
 const NO_ITEMS: RowItems = new Map();
 
-/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. isFirst: the replica has no rows yet. */
+/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. rows: that the replica has. */
 export function makeAppendable(
   id: number,
   config: CollectionConfig,
   readers: number,
   items: RowItems = NO_ITEMS,
-  isFirst = false,
+  rows = Number.POSITIVE_INFINITY,
 ): SegmentRows {
   const plans = vectorPlans(config.params);
+  // One that was loaded with little room may be full before the replica is any larger.
+  const isFirst = 2 * rows <= appendableCapacity(plans, true);
   const share = isFirst ? FIRST_BYTES : itemShare(plans);
   const roomy = plans.map((plan): VectorPlan => {
     if (plan.kind === 'dense') return plan;
@@ -407,6 +412,16 @@ export function appendableOf(id: number, plans: readonly VectorPlan[], capacity:
   if (layout.bytes > SMALL_BYTES_MAX) return appendableIn(segmentMemory(layout), id, plans, layout);
   const { base, common, memory } = smallPlace(layout.bytes);
   return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ordered: false, readers, base }), common);
+}
+
+/** Gives back the memory of a segment that no thread has open any more. Nobody may look at it again. */
+export function giveBackMemory({ common, layout }: SegmentHandle): void {
+  if (common !== undefined) giveBackPlace({ base: layout.base, common }, layout.bytes);
+}
+
+/** Room of an appendable segment as it is loaded: one of few rows is not made as large as it was. The next rows go to another segment. */
+export function loadedCapacity(capacity: number, rows: number): number {
+  return Math.min(capacity, Math.max(APPENDABLE_ROWS_MIN, 2 ** Math.ceil(Math.log2(2 * Math.max(1, rows)))));
 }
 
 /** Memory for rows on their way from one replica to another: only this thread sees them, and the memory is freed with them. */

@@ -38,7 +38,7 @@ import { LogRetention, type RetainingHost } from './log-retention.js';
 import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
 import { type NumberedOperation, Operations, type OperationsHost, type Pause } from './operations.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
-import { makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
+import { giveBackMemory, makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
 import { holdsSleepRecord, writeSleepRecord } from './sleep-record.js';
 import type { IsOver } from './slices.js';
 import type { StaleBuckets } from './stale.js';
@@ -435,8 +435,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   makeSegment(items?: RowItems): SegmentRows {
-    const isFirst = this.shape.segments.every(({ rows }) => rows === 0);
-    return makeAppendable(++this.lastSegment, this.spec.config, this.spec.readers, items, isFirst);
+    const rows = this.shape.segments.reduce((sum, segment) => sum + segment.rows, 0);
+    return makeAppendable(++this.lastSegment, this.spec.config, this.spec.readers, items, rows);
   }
 
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {
@@ -689,7 +689,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return sumLive(this.shape.segments.filter((segment) => segment.deferred));
   }
 
-  /** sleeps: the replica goes on being there, closed: what its file has free is given back (Room-R6). */
+  /**
+   * No reader has anything of it open. sleeps: the replica goes on being there, closed: what its file has free is given back (Room-R6).
+   */
   async close(sleeps = false): Promise<ReplicaStats> {
     await this.copying?.catch(() => {});
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
@@ -702,6 +704,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const closed = replace === null ? stats : { ...stats, database: { bytes: replace(), freeBytes: 0 } };
     const isKnown = replace === null && holdsSleepRecord(this.spec.folder);
     if (stats.queuedOperations === 0 && !isKnown) writeSleepRecord(this.spec.folder, closed);
+    for (const { handle } of this.shape.segments) giveBackMemory(handle);
     return closed;
   }
 

@@ -575,8 +575,8 @@ export function storedPayload(environment: Environment, { row, segment }: Locati
   return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment.id}/${row}`);
 }
 
-function describe({ id, handle, layout, plans, isAppendable, droppedVectors, deferred }: SegmentRows): ManifestSegment {
-  const described = { id, kind: handle.kind, capacity: layout.capacity, dropped: droppedVectors };
+function describe({ id, handle, plans, isAppendable, droppedVectors, deferred, statedCapacity }: SegmentRows): ManifestSegment {
+  const described = { id, kind: handle.kind, capacity: statedCapacity, dropped: droppedVectors };
   return isAppendable ? { ...described, vectors: plans, ...(deferred ? { deferred } : {}) } : described;
 }
 

@@ -152,7 +152,8 @@ export interface SegmentLayout {
   /** u32 [capacity]: rows in id order; 0 for an appendable segment. */
   readonly order: number;
   readonly vectors: readonly VectorLayout[];
-  /** Bytes that it takes in its memory. */
+  /** Where it begins in its memory, and how many bytes it takes there. */
+  readonly base: number;
   readonly bytes: number;
 }
 
@@ -281,6 +282,7 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
     deletedAt,
     order,
     vectors: laid,
+    base,
     bytes: at - base,
   };
 }

@@ -227,7 +227,6 @@ export type ToReader =
       readonly kind: 'attach';
       readonly spec: ReplicaSpec;
       /** Where each snapshot of the replica notes its use (`ReplicaUses`). */
-      readonly ticks: Int32Array;
       readonly place: number;
       /** Differs from that of every other opening of a replica: sets of one have the same memories. */
       readonly opening: number;
@@ -309,6 +308,8 @@ export interface ReaderData {
   readonly index: number;
   /** See `ScratchTurns`. */
   readonly scratchTurns: Int32Array;
+  /** See `ReplicaUses`. */
+  readonly useTicks: Int32Array;
   readonly memory: LedgerShare;
 }
 

@@ -31,7 +31,7 @@ import { readRows } from '../../segment/vector-file.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
 import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js';
-import { ReplicaUses } from '../../threads/replica-uses.js';
+import type { ReplicaUses } from '../../threads/replica-uses.js';
 import type { ScratchTurns } from '../../threads/scratch-turns.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
@@ -46,6 +46,7 @@ export interface ReaderContext {
   readonly turns: ScratchTurns;
   readonly deadline: Deadline;
   readonly filters: FilterCache;
+  readonly uses: ReplicaUses;
 }
 
 /** One vector of a segment, as kernels and answers read it. */
@@ -72,8 +73,6 @@ export interface RaggedItems {
   readonly values: Float32Array;
 }
 
-const NO_USES = new ReplicaUses(new Int32Array(2));
-
 export class ReplicaReader {
   private spec: ReplicaSpec;
   private opening = -1;
@@ -84,7 +83,6 @@ export class ReplicaReader {
   private readonly sets = new Map<number, SegmentSet>();
   private readonly segments = new Map<number, SegmentReader>();
   private view: ReplicaView | null = null;
-  private uses = NO_USES;
   private place = 0;
 
   constructor(
@@ -106,7 +104,6 @@ export class ReplicaReader {
     }
     this.opening = message.opening;
     this.openCommit = message.openCommit;
-    this.uses = new ReplicaUses(message.ticks);
     this.place = message.place;
     this.spec = message.spec;
     this.fields = message.fields;
@@ -139,7 +136,7 @@ export class ReplicaReader {
 
   /** The newest committed moment; null when its set of segments has not come yet. `release` it when the answer is made. */
   snapshot(shardKey: ShardKey | null = null, ring: readonly ShardId[] | null = null): ReplicaSnapshot | null {
-    this.uses.note(this.place);
+    this.context.uses.note(this.place);
     this.view ??= openReplicaView(this.spec.folder);
     const { view } = this;
     const state = view.refresh();

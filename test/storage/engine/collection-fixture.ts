@@ -33,6 +33,7 @@ import { vectorPlans } from '../../../storage/segment/plans.js';
 import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
+import { ReplicaUses } from '../../../storage/threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../../../storage/threads/scratch-turns.js';
 import { groupsWalk } from '../../../storage/walk/groups.js';
 import { matrixWalk } from '../../../storage/walk/matrix.js';
@@ -95,6 +96,7 @@ export class CollectionFixture {
   private readonly context = {
     index: 0,
     turns: new ScratchTurns(scratchTurns(1), 0),
+    uses: new ReplicaUses(),
     deadline: this.deadline,
     filters: new FilterCache(1 << 20),
   };

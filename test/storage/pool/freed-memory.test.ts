@@ -5,9 +5,13 @@ import { sampleSegment, sampleStats } from '../../actors/samples.js';
 
 test('small replicas that are closed are collected together, a large one at once', () => {
   const freed = new FreedMemory();
-  const small = sampleStats([sampleSegment({ vectorBytes: 1000 })]);
-  const worth = Array.from({ length: 1000 }, () => freed.isWorthCollecting(small)).filter((is) => is);
-  assert.ok(worth.length >= 5 && worth.length <= 10, `${worth.length} collections for 1000 small replicas`);
+  const collections = (kind: 'appendable' | 'sealed') => {
+    const small = sampleStats([sampleSegment({ kind, vectorBytes: 1000 })]);
+    return Array.from({ length: 5000 }, () => freed.isWorthCollecting(small)).filter((is) => is).length;
+  };
+  assert.equal(collections('appendable'), 1);
+  const sealed = collections('sealed');
+  assert.ok(sealed >= 25 && sealed <= 50, `${sealed} collections for 5000 small replicas with memories of their own`);
   const large = sampleStats([sampleSegment({ vectorBytes: 64 << 20 })]);
   assert.equal(freed.isWorthCollecting(large), true);
   assert.equal(freed.isWorthCollecting(null), false);

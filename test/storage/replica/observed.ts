@@ -14,6 +14,7 @@ import { ReplicaReader } from '../../../storage/reader/snapshot/snapshot-view.js
 import { ReplicaStore } from '../../../storage/replica/store.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
+import { ReplicaUses } from '../../../storage/threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../../../storage/threads/scratch-turns.js';
 import { freeControl } from '../builder/fixture.js';
 import { applyTo, byIds, logTo, specOf, temporaryFolder } from './support.js';
@@ -104,6 +105,7 @@ export class Observed {
     return new ReplicaReader(specOf(this.folder, this.config), {
       index: 0,
       turns: new ScratchTurns(scratchTurns(1), 0),
+      uses: new ReplicaUses(),
       deadline: new Deadline(),
       filters: new FilterCache(1000),
     });
@@ -113,7 +115,7 @@ export class Observed {
     this.openings++;
     this.store = await ReplicaStore.open(specOf(this.folder, this.config), null, {
       publish: (spec, openCommit, fields, set) =>
-        this.reader.attach({ kind: 'attach', spec, ticks: new Int32Array(2), place: 0, opening: this.openings, openCommit, fields, set }),
+        this.reader.attach({ kind: 'attach', spec, place: 0, opening: this.openings, openCommit, fields, set }),
       published: () => {},
       warn: (message) => this.warnings.push(message),
       now: () => 1,

@@ -702,3 +702,32 @@ test('a checkpoint whose log grows beyond its bound is given up: the log is cut,
   assert.deepEqual([retention.keepsLog, replica.store.stats().lostCheckpoint], [true, undefined]);
   assert.equal(replica.points().size, 41);
 });
+
+test('a replica with few rows is opened in little memory, and what it gets beyond that goes to further segments, also after openings', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await Replica.open(specOf(folder));
+  first.apply(upsert([{ id: 1, seed: 1 }]));
+  const made = [...first.sets.values()].at(-1)?.segments[0]?.layout;
+  await first.close();
+  const opened = await Replica.open(specOf(folder));
+  const [loaded] = [...opened.sets.values()].at(-1)?.segments ?? [];
+  assert.equal(loaded?.layout.capacity, 256);
+  assert.equal(made?.capacity, 4096);
+  opened.apply(upsert(Array.from({ length: 600 }, (_, at) => ({ id: at, seed: at }))));
+  const points = opened.points();
+  assert.equal(points.size, 600);
+  assert.deepEqual(
+    opened.store.stats().segments.map(({ deleted, rows }) => rows - deleted),
+    [255, 345],
+  );
+  await opened.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual(again.points(), points);
+  // The first one was made with room for 4096 rows, and gets some of it back.
+  assert.deepEqual(
+    [...again.sets.values()].at(-1)?.segments.map(({ layout }) => layout.capacity),
+    [512, 1024],
+  );
+  again.apply(upsert([{ id: 700, seed: 700 }]));
+  assert.equal(again.points().size, 601);
+});

@@ -9,6 +9,7 @@ import { Environment } from '../../../../storage/disk/lmdb.js';
 import { ReplicaReader } from '../../../../storage/reader/snapshot/snapshot-view.js';
 import { makeAppendable } from '../../../../storage/replica/segment-rows.js';
 import { Deadline } from '../../../../storage/threads/deadline.js';
+import { ReplicaUses } from '../../../../storage/threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../../../../storage/threads/scratch-turns.js';
 import { encodeReplicaState, STATE_KEY } from '../../../../storage/wal/records.js';
 import { configOf } from '../../engine/collection-fixture.js';
@@ -21,6 +22,7 @@ await initChecksum();
 const reader = new ReplicaReader(spec, {
   index: 0,
   turns: new ScratchTurns(scratchTurns(1), 0),
+  uses: new ReplicaUses(),
   deadline: new Deadline(),
   filters: new FilterCache(1000),
 });
@@ -39,7 +41,6 @@ function commit(generation: number, commitNumber: number, rows: ReadonlyMap<numb
 const attach = (generation: number, segments: readonly ReturnType<typeof makeAppendable>[], openCommit = 10): void =>
   reader.attach({
     kind: 'attach',
-    ticks: new Int32Array(2),
     place: 0,
     spec,
     opening: openCommit,
