@@ -109,9 +109,9 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
   readonly path: string;
   readonly mailbox: Mailbox;
   /** Requests in the mailbox. */
-  readonly #queued: AskHolder = { asks: new Set() };
+  readonly #queued: AskHolder = { asks: null };
   /** Requests that `step` has seen and nobody has answered. */
-  readonly #taken: AskHolder = { asks: new Set() };
+  readonly #taken: AskHolder = { asks: null };
   readonly #children = new Map<string, AnyActor>();
   readonly #recorder: FlightRecorder;
   readonly #capacity: number;
@@ -185,8 +185,8 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     this.mailbox.close();
     this.#held = [];
     this.#depth = 0;
-    this.system.asks.rejectAll(this.#queued, new NotTaken(this.path));
-    this.system.asks.rejectAll(this.#taken, new TroupeError('unavailable', `${this.path} is stopped`, { reason: 'actorCrashed' }));
+    this.system.asks.rejectAll(this.#queued, () => new NotTaken(this.path));
+    this.system.asks.rejectAll(this.#taken, () => new TroupeError('unavailable', `${this.path} is stopped`, { reason: 'actorCrashed' }));
     this.parent.childStopped(this.name);
   }
 
@@ -306,10 +306,11 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     const delayMs = jittered(decision.delayMs, random.next());
     this.system.asks.rejectAll(
       this.#taken,
-      new TroupeError('unavailable', `${this.path} restarts after an error: ${facts.detail}`, {
-        retryAfterMs: delayMs,
-        reason: 'actorCrashed',
-      }),
+      () =>
+        new TroupeError('unavailable', `${this.path} restarts after an error: ${facts.detail}`, {
+          retryAfterMs: delayMs,
+          reason: 'actorCrashed',
+        }),
     );
     this.#cancelRestart = timers.after(delayMs, () => {
       this.#cancelRestart = null;

@@ -12,7 +12,8 @@ interface Ask {
 
 /** The actor that has to answer. */
 export interface AskHolder {
-  readonly asks: Set<number>;
+  /** Null until it has had one: most of some ten thousand actors never have any. */
+  asks: Set<number> | null;
 }
 
 export class Asks {
@@ -28,7 +29,7 @@ export class Asks {
     const answer = new Promise<Answer>((resolve, reject) => {
       const cancelTimeout = this.timers.after(timeoutMs, () => this.reject(id, onTimeout()));
       this.#open.set(id, { resolve, reject, cancelTimeout, holder });
-      holder.asks.add(id);
+      take(holder, id);
     });
     return { replyTo: id as ReplyTo<Answer>, answer };
   }
@@ -37,9 +38,9 @@ export class Asks {
   handOver(id: number, holder: AskHolder): boolean {
     const ask = this.#open.get(id);
     if (ask === undefined) return false;
-    ask.holder.asks.delete(id);
+    ask.holder.asks?.delete(id);
     ask.holder = holder;
-    holder.asks.add(id);
+    take(holder, id);
     return true;
   }
 
@@ -52,17 +53,24 @@ export class Asks {
     this.#close(id)?.reject(error);
   }
 
-  /** Ends everything `holder` has with an error. */
-  rejectAll(holder: AskHolder, error: Error): void {
-    for (const id of [...holder.asks]) this.reject(id, error);
+  /** Ends everything `holder` has with an error, which is made if there is anything. */
+  rejectAll({ asks }: AskHolder, makeError: () => Error): void {
+    if (asks === null || asks.size === 0) return;
+    const error = makeError();
+    for (const id of [...asks]) this.reject(id, error);
   }
 
   #close(id: number): Ask | undefined {
     const ask = this.#open.get(id);
     if (ask === undefined) return undefined;
     this.#open.delete(id);
-    ask.holder.asks.delete(id);
+    ask.holder.asks?.delete(id);
     ask.cancelTimeout();
     return ask;
   }
+}
+
+function take(holder: AskHolder, id: number): void {
+  holder.asks ??= new Set();
+  holder.asks.add(id);
 }

@@ -168,6 +168,8 @@ export class ReaderPool {
   /** Calls of `settled`, oldest first: a reader's answers are to those that wait for it, in this order. */
   private settling: Settling[] = [];
   private newSleeping: Sleeping[] = [];
+  /** Asleep replicas that are gone, of which readers have not heard. */
+  private forgotten: ReplicaKey[] = [];
   private tellingSleeping: NodeJS.Immediate | null = null;
   private readonly garbage = new GarbageCollector();
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
@@ -438,6 +440,9 @@ export class ReaderPool {
   private tellSleeping(): void {
     if (this.tellingSleeping !== null) clearImmediate(this.tellingSleeping);
     this.tellingSleeping = null;
+    // Before those that have come since, maybe under the same names.
+    const keys = this.forgotten.splice(0);
+    if (keys.length > 0) this.slots.postAll({ kind: 'forget', keys });
     const replicas = this.newSleeping.splice(0).filter((sleeping) => this.sets.get(sleeping.key)?.sleeping === sleeping);
     if (replicas.length > 0) this.slots.postAll({ kind: 'asleep', replicas });
   }
@@ -454,6 +459,7 @@ export class ReaderPool {
   attach(attach: Attach): void {
     const sets = this.sets.get(attach.spec.key);
     if (sets === undefined) return;
+    if (this.forgotten.length > 0) this.tellSleeping();
     sets.sleeping = null;
     // Sets of an earlier opening have other memories: readers drop them as they get this one.
     const kept = sets.attaches.filter((known) => known.opening === attach.opening && known.set.generation !== attach.set.generation);
@@ -505,8 +511,9 @@ export class ReaderPool {
 
   /** Has every reader forget a replica that is asleep. */
   forget(key: ReplicaKey): void {
-    this.tellSleeping();
-    this.slots.postAll({ kind: 'forget', key });
+    // At an orderly end all of them go: readers hear of them together.
+    this.forgotten.push(key);
+    this.tellingSleeping ??= setImmediate(() => this.tellSleeping());
   }
 
   private readerRetired(reader: number, key: ReplicaKey, generation: number): void {

@@ -161,7 +161,7 @@ export class Reader {
         for (const sleeping of message.replicas) this.asleep.set(sleeping.key, sleeping);
         return;
       case 'forget':
-        this.asleep.delete(message.key);
+        for (const key of message.keys) this.asleep.delete(key);
         return;
       case 'ping':
         this.post({ kind: 'pong' });

@@ -241,8 +241,8 @@ export type ToReader =
    * wakes when it is needed; otherwise it is forgotten.
    */
   | { readonly kind: 'detach'; readonly key: ReplicaKey; readonly frees: boolean; readonly sleeps: Sleeping | null }
-  /** A replica that was asleep is closed. */
-  | { readonly kind: 'forget'; readonly key: ReplicaKey }
+  /** Replicas that were asleep are closed. */
+  | { readonly kind: 'forget'; readonly keys: readonly ReplicaKey[] }
   /** These are there and asleep. */
   | { readonly kind: 'asleep'; readonly replicas: readonly Sleeping[] }
   /** The aliases of collections, for lookups in other collections. */
