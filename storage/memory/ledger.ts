@@ -14,7 +14,8 @@
  * - **Memory-M5** The heap of a thread is bounded well below the budget, so that a thread which runs out of memory ends alone and its requests with
  *   it. A body has so few JSON values that they fit in half of the heap.
  * - **Memory-M6** What requests leave behind in a thread is no more than an eighth of their memory before it is collected, and no reader holds a
- *   heavy read beside the one that it works on: neither is counted.
+ *   heavy read beside the one that it works on: neither is counted. Nor are writes that are answered before they are applied: the queue of a
+ *   writer has half of that memory, and at least one write.
  */
 
 import { type ErrorCode, TroupeError } from '../../protocols/errors.js';

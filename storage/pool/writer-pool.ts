@@ -10,6 +10,7 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { isMarkedMade } from '../disk/format-marker.js';
 import { lacking } from '../disk/machine.js';
+import type { MemoryBudget } from '../memory/budget.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { readSleepRecord } from '../replica/sleep-record.js';
 import { unkeyedShards } from '../sharding/keys.js';
@@ -31,7 +32,7 @@ export interface WriterPoolOptions {
   readonly replicaLimit: ReplicaLimit;
   /** Writes one writer's queue may hold. Default 1024. */
   readonly queuedWritesMax: number | undefined;
-  /** Bytes one writer's queue may hold. Default 128 MiB. */
+  /** Bytes one writer's queue may hold beside one write. Default: `queuedWriteBytesMax`. */
   readonly queuedWriteBytesMax: number | undefined;
   /** Worker entry other than the built one. */
   readonly entry: URL | undefined;
@@ -83,6 +84,13 @@ const WRITES: ReadonlySet<ToWriter['kind']> = new Set(['write', 'append']);
 
 const QUEUED_WRITES_MAX = 1024;
 const QUEUED_WRITE_BYTES_MAX = 128 << 20;
+/** Writes that are answered before they are applied are in no account, so those of one writer have this part of the memory for requests. */
+const QUEUED_WRITES_SHARE = 0.5;
+
+/** Bytes that the queue of one writer may hold beside one write. */
+export function queuedWriteBytesMax({ requestBytes }: MemoryBudget): number {
+  return Math.min(QUEUED_WRITE_BYTES_MAX, Math.floor(requestBytes * QUEUED_WRITES_SHARE));
+}
 
 interface PendingCall {
   readonly replica: Replica;
@@ -137,7 +145,7 @@ export class WriterPool {
     const logs: LogShare = { budgetBytes: options.logBudgetBytes, writers: count, asleep: this.sleepers.logKilobytes };
     this.limits = {
       queuedMax: options.queuedWritesMax ?? QUEUED_WRITES_MAX,
-      queuedBytesMax: options.queuedWriteBytesMax ?? QUEUED_WRITE_BYTES_MAX,
+      queuedBytesMax: options.queuedWriteBytesMax ?? queuedWriteBytesMax(options.ledger.budget),
     };
     this.queues = Array.from({ length: count }, () => ({
       calls: new Map(),

@@ -42,6 +42,8 @@ export interface WriterPort {
   warn(message: string): void;
   /** The memories of segments that went are freed with their last object in this thread. */
   collectGarbageSoon(): void;
+  /** Writes of so many bytes are done, and nothing of them is needed any more. */
+  left(bytes: number): void;
   /** A log is open from now on, or not any more. */
   logs: LogKeeping;
 }
@@ -82,6 +84,8 @@ interface Running {
   readonly work: Generator<Pause, void>;
   /** Messages that wait for it. */
   readonly waiting: Set<number>;
+  /** Of its writes. */
+  readonly bytes: number;
 }
 
 export class ReplicaWriter implements KeptLog {
@@ -155,7 +159,7 @@ export class ReplicaWriter implements KeptLog {
         this.tryLater(store, tries);
         return;
       }
-      this.running = { work: this.tryAgain(store, tries), waiting: new Set() };
+      this.running = { work: this.tryAgain(store, tries), waiting: new Set(), bytes: 0 };
       this.schedule();
     });
   }
@@ -208,8 +212,10 @@ export class ReplicaWriter implements KeptLog {
       this.running = null;
       throw error;
     }
-    if (step.done) this.running = null;
-    else await step.value;
+    if (step.done) {
+      this.running = null;
+      this.port.left(running.bytes);
+    } else await step.value;
   }
 
   /** The replica is to be closed: the operation that is applied in slices goes on when it is opened again, and what waits is not begun. */
@@ -244,6 +250,7 @@ export class ReplicaWriter implements KeptLog {
       return;
     }
     const waiting = new Set(group.map(({ id }) => id));
+    const bytes = group.reduce((sum, message) => sum + bytesOf(message), 0);
     const work = writeGroup(store, group, () => this.port.now(), {
       answer: (id, value, usage) => {
         waiting.delete(id);
@@ -257,7 +264,7 @@ export class ReplicaWriter implements KeptLog {
       applied: () => this.port.post({ kind: 'stats', stats: this.statsOf(store) }),
       unanswered: (usage) => this.unanswered.push(usage),
     });
-    this.running = { work, waiting };
+    this.running = { work, waiting, bytes };
     await this.goOn(this.running);
   }
 

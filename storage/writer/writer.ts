@@ -2,6 +2,7 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
+import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { CommonMemories } from '../threads/common-memories.js';
@@ -17,7 +18,8 @@ if (port === null) throw new Error('writer.js is the entry of a worker thread');
 const writers = new Map<string, ReplicaWriter>();
 const garbage = new GarbageCollector();
 const memories = new CommonMemories();
-const { logs: logShare } = workerData as { readonly logs: LogShare };
+const { logs: logShare, memory: memoryShare } = workerData as { readonly logs: LogShare; readonly memory: LedgerShare };
+const memory = new Ledger(memoryShare);
 const logs = new LogKeeping(logShare, {
   now: () => steadyNowMs(),
   after: (ms, run) => {
@@ -48,6 +50,7 @@ const writerPort: WriterPort = {
   // Reaches standard error through the main thread, with the name of this warning.
   warn: (message) => process.emitWarning(message, 'TroupeWriter'),
   collectGarbageSoon: () => garbage.soon(),
+  left: (bytes) => memory.left.add(bytes),
   logs,
 };
 

@@ -57,8 +57,13 @@ const KINDS: Readonly<Record<string, Make>> = {
   'a long number': (size) => ['points/query', `{"query":[${'1'.repeat(size)}]}`],
   'a long name': (size) => ['points/count', `{"${'n'.repeat(size)}":1}`],
   'many names': (size) => ['points/count', `{${Array.from({ length: Math.min(size, 200_000) }, (_, at) => `"n${at}":1`).join()}}`],
+  'a large write': (size) => ['points?wait=true', `{"points":[${pointsAgain(size)}]}`],
+  'a large write that nobody waits for': (size) => ['points?wait=false', `{"points":[${pointsAgain(size)}]}`],
   'a payload that is deep': (size) => ['points/payload', `{"payload":{"a":${'[1,'.repeat(size)}1${']'.repeat(size)}},"points":[1]}`],
 };
+
+/** Kinds that are not a `POST`. */
+const METHODS: Readonly<Record<string, string>> = { 'a large write': 'PUT', 'a large write that nobody waits for': 'PUT' };
 
 /** Sizes, from what is usual to what is absurd. */
 const SIZES = [3, 100, 1000, 10_000, 100_000, 1_000_000];
@@ -71,12 +76,25 @@ export function absurdRequest(random: RandomNumbers): AbsurdRequest {
   for (let at = random.integer(SIZES.length); ; at--) {
     const [path, body] = (KINDS[kind] as Make)(Math.min(SIZES[at] as number, BODY_BYTES_MAX / 50));
     if (body.length <= BODY_BYTES_MAX || at === 0)
-      return { kind, method: 'POST', path: `${path}?timeout=${seconds}`, body, timeoutMs: seconds * 1000 };
+      return {
+        kind,
+        method: METHODS[kind] ?? 'POST',
+        path: `${path}${path.includes('?') ? '&' : '?'}timeout=${seconds}`,
+        body,
+        timeoutMs: seconds * 1000,
+      };
   }
 }
 
 function many(count: number, text: string): string {
   return `${`${text},`.repeat(Math.min(count, Math.floor(BODY_BYTES_MAX / (text.length + 1))) - 1)}${text}`;
+}
+
+/** Points that are there already, with vectors of their own. */
+function pointsAgain(count: number): string {
+  const text = (at: number): string =>
+    `{"id":${at % POINTS},"vector":[${at},${VECTOR.slice(3)},"payload":{"n":${at % 5000},"tag":"tag-${at % 5000}"}}`;
+  return Array.from({ length: Math.min(count, Math.floor(BODY_BYTES_MAX / text(POINTS - 1).length)) }, (_, at) => text(at)).join();
 }
 
 function numbers(count: number): string {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { heapMegabytes, memoryBudget } from '../../../storage/memory/budget.js';
 import { grantsRequest, noRoomForRequest, noRoomToGrow } from '../../../storage/memory/ledger.js';
 import { Ledger, SharedLedger, SMALL_BYTES } from '../../../storage/memory/shared-ledger.js';
+import { queuedWriteBytesMax } from '../../../storage/pool/writer-pool.js';
 
 const MB = 1 << 20;
 
@@ -71,4 +72,9 @@ test('what is small is not counted, and what has been noted is replaced', () => 
   assert.equal(shared.held().get('main')?.filters, 2 * MB);
   shared.measured(60 * MB);
   assert.equal(shared.usedBytes, 60 * MB);
+});
+
+test('writes that wait for their writer have half of what requests have: accepted ones took the memory of a small container', () => {
+  assert.equal(queuedWriteBytesMax(memoryBudget(512 * MB, null)), Math.floor(512 * MB * 0.8 * 0.25 * 0.5));
+  assert.equal(queuedWriteBytesMax(memoryBudget(64_000 * MB, null)), 128 * MB);
 });

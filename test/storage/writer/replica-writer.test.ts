@@ -31,6 +31,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       end: (error) => ended.push(error),
       warn: () => {},
       collectGarbageSoon: () => {},
+      left: () => {},
       logs: new LogKeeping(UNLIMITED_LOGS, { now: () => Date.now(), after }),
     },
     () => {},

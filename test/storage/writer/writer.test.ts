@@ -8,6 +8,7 @@ import type { TimedWrite } from '../../../protocols/model/shard-log.js';
 import type { UndecodedUpdate, UpdateOperation, WriteOperation } from '../../../protocols/model/update.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { updateAnswer } from '../../../storage/answers/update-answer.js';
+import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { residentOffset, type VectorLayout } from '../../../storage/segment/layout.js';
 import { CommonMemories } from '../../../storage/threads/common-memories.js';
@@ -32,7 +33,8 @@ class Home {
   }
 
   static async start(t: TestContext): Promise<Home> {
-    const worker = new Worker(new URL('../../../storage/writer/writer.js', import.meta.url), { workerData: { logs: UNLIMITED_LOGS } });
+    const workerData = { logs: UNLIMITED_LOGS, memory: unlimitedLedger().shareOf('writer-0') };
+    const worker = new Worker(new URL('../../../storage/writer/writer.js', import.meta.url), { workerData });
     t.after(() => worker.terminate());
     const home = new Home(worker);
     await once(worker, 'message');
