@@ -274,7 +274,7 @@ export class Runs {
     const deadline = performance.now() + STUCK_MS;
     for (;;) {
       try {
-        await within(5000, probe(node.client, names));
+        await within(15_000, probe(node.client, names));
         return null;
       } catch (error) {
         if (node.exit() !== null) return null;
