@@ -142,7 +142,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const isMade = format !== null;
     if (!isMade) sweep(spec.folder);
     // Besides the readers: its writer, and builders.
-    const threads = spec.readers + os.availableParallelism() + 1;
+    cpus ??= os.availableParallelism();
+    const threads = spec.readers + cpus + 1;
     const environment = await openEnvironment(spec.folder, threads, (message) => hooks.warn(message));
     try {
       if (environment.isNew && isMade)
@@ -714,6 +715,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return segment;
   }
 }
+
+/** Asked once: newer Node.js reads files of the system for it, some tenths of a millisecond each time. */
+let cpus: number | undefined;
 
 /** Opens or makes the environment of the replica in `folder`, with a smaller file if that is worth it (Room-R6). */
 async function openEnvironment(folder: string, threads: number, warn: (message: string) => void): Promise<Environment> {
