@@ -160,6 +160,25 @@ export type DataCall =
       readonly term: number;
       readonly startedAt: number;
       readonly files: readonly { readonly path: string; readonly bytes: number }[];
+    }
+  /**
+   * Brings the shard's leader files of a snapshot, in parts and in order. `installRestored` then makes them the shard's data. restore: names
+   * the restore. at: the last operation that the files have.
+   */
+  | {
+      readonly kind: 'putRestored';
+      readonly shard: ShardAddress;
+      readonly restore: string;
+      readonly path: string;
+      readonly offset: number;
+      readonly bytes: Uint8Array;
+    }
+  | {
+      readonly kind: 'installRestored';
+      readonly shard: ShardAddress;
+      readonly restore: string;
+      readonly at: LogTag;
+      readonly files: readonly { readonly path: string; readonly bytes: number }[];
     };
 
 /** One replica's part of its collection's figures. */

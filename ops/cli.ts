@@ -1,6 +1,7 @@
 /** The command line of `troupe`. */
 
 import { parseArgs } from 'node:util';
+import type { StartRestore } from '../actors/snapshots/restore-at-start.js';
 import { peerUri } from './peer-uri.js';
 
 /** How a node of a cluster is started. */
@@ -12,13 +13,21 @@ export interface ClusterStart {
 }
 
 export type Command =
-  | { readonly kind: 'serve'; readonly configPath: string | undefined; readonly cluster: ClusterStart }
+  | {
+      readonly kind: 'serve';
+      readonly configPath: string | undefined;
+      readonly cluster: ClusterStart;
+      /** Null: no snapshot is restored. */
+      readonly restore: StartRestore | null;
+    }
   /** Look through a storage folder, or the archive of a snapshot; null: the storage folder of the settings. unpack: each shard of an archive, too. */
   | { readonly kind: 'verify'; readonly path: string | null; readonly unpack: boolean; readonly configPath: string | undefined }
   /** Print `text` and end well. */
   | { readonly kind: 'print'; readonly text: string }
   /** Print `message` and end with exit code 2. */
   | { readonly kind: 'refuse'; readonly message: string };
+
+export type CommandLineOf<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>;
 
 export const USAGE = `Usage: troupe [options]
        troupe verify [path]     look through a storage folder that no node has open (that of the settings, if left out), or
@@ -30,6 +39,11 @@ Options:
                          cluster, or with --bootstrap joins one (or the variable SERVICE_URI)
   --bootstrap <address>  in a cluster: internal address of any peer of the one to join (or the variable SERVICE_BOOTSTRAP)
   --reinit               in a cluster: forget what consensus has stored, and who this peer was; keep the collections
+  --snapshot <file>:<collection>
+                         on a node of its own: restore a snapshot of a collection before the start; may be given again for others
+  --storage-snapshot <file>
+                         on a node of its own: restore a snapshot of a whole storage before the start
+  --force_snapshot       with these: replace collections that exist
   --disable-telemetry    accepted for compatibility: nothing is ever sent anywhere
   --unpack               of verify: unpack the shards of a snapshot one after the other (in storage.temp_path), and look through
                          their records, too
@@ -39,9 +53,6 @@ Options:
 A cluster needs the setting cluster.enabled (SERVICE__CLUSTER__ENABLED=true); without it a node is on its own.
 Settings also come from variables such as SERVICE__SERVICE__HTTP_PORT=6333; see ops/README.md.
 `;
-
-/** Options of later releases. */
-const LATER = ['snapshot', 'force_snapshot', 'force-snapshot', 'storage-snapshot'];
 
 /** What the arguments after the program's name ask for. environment: variables that stand for options which were left out. */
 export function parseCommandLine(
@@ -84,8 +95,8 @@ export function parseCommandLine(
     return { kind: 'refuse', message: `${wrong}\n\n${USAGE}` };
   }
   if (values.unpack === true) return { kind: 'refuse', message: `--unpack is an option of \`troupe verify\`\n\n${USAGE}` };
-  const later = LATER.find((name) => values[name] !== undefined);
-  if (later !== undefined) return { kind: 'refuse', message: `--${later} is not available in this release\n` };
+  const restore = startRestore(values);
+  if (typeof restore === 'string') return { kind: 'refuse', message: `${restore}\n` };
   const uri = address(values.uri, '--uri', environment, 'SERVICE_URI');
   const bootstrap = address(values.bootstrap, '--bootstrap', environment, 'SERVICE_BOOTSTRAP');
   for (const one of [uri, bootstrap]) if (one.problem !== null) return { kind: 'refuse', message: `${one.problem}\n` };
@@ -94,7 +105,26 @@ export function parseCommandLine(
     return { kind: 'refuse', message };
   }
   const cluster = { uri: uri.value, bootstrap: bootstrap.value, reinit: values.reinit === true };
-  return { kind: 'serve', configPath, cluster };
+  return { kind: 'serve', configPath, cluster, restore };
+}
+
+/** The snapshots to restore; null: none. A text says what is wrong. */
+function startRestore(values: Readonly<Record<string, unknown>>): StartRestore | string | null {
+  const given = (values.snapshot ?? []) as readonly string[];
+  const storage = (values['storage-snapshot'] ?? null) as string | null;
+  const force = values.force_snapshot === true || values['force-snapshot'] === true;
+  if (storage !== null && given.length > 0) return '--storage-snapshot: it restores all collections; leave out --snapshot';
+  const collections: { file: string; collection: string }[] = [];
+  for (const text of given) {
+    const at = text.lastIndexOf(':');
+    const [file, collection] = [text.slice(0, Math.max(0, at)), text.slice(at + 1)];
+    if (file === '' || collection === '') return `--snapshot: '${text}' is not <file>:<collection>`;
+    if (collections.some((one) => one.collection === collection)) return `--snapshot: two snapshots for collection ${collection}`;
+    collections.push({ file, collection });
+  }
+  if (storage === null && collections.length === 0)
+    return force ? '--force_snapshot: there is nothing to force; name a snapshot with --snapshot or --storage-snapshot' : null;
+  return { collections, storage, force };
 }
 
 interface Address {

@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import type { ClusterOptions } from '../actors/consensus/cluster-api.js';
+import type { StartRestore } from '../actors/snapshots/restore-at-start.js';
 import type { ListeningTransport } from '../cluster/transport/open.js';
 import { SURVIVORS } from '../cluster/transport/refusal.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
@@ -16,8 +17,14 @@ import type { ModuleLog } from './log.js';
 export type OwnClusterOptions = ClusterOptions & { readonly store: ConsensusLog };
 
 /** One line for each option that needs distributed mode where that is off. */
-export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, settings: NodeSettings): string[] {
-  if (settings.cluster.enabled) return [];
+export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, restore: StartRestore | null, settings: NodeSettings): string[] {
+  if (settings.cluster.enabled) {
+    if (restore === null) return [];
+    const option = restore.storage === null ? '--snapshot' : '--storage-snapshot';
+    return [
+      `${option}: is for nodes of their own; in a cluster restore a snapshot by a request: PUT /collections/{collection_name}/snapshots/recover`,
+    ];
+  }
   const given = [...(uri === null ? [] : ['--uri']), ...(bootstrap === null ? [] : ['--bootstrap']), ...(reinit ? ['--reinit'] : [])];
   const hint = 'is for nodes of a cluster; set cluster.enabled to true (variable SERVICE__CLUSTER__ENABLED=true), or leave it out';
   return given.map((option) => `${option}: ${hint}`);

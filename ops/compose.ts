@@ -25,6 +25,7 @@ import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
 import { readerWithServers } from './reader-entry.js';
 import { RunKeeper } from './run-mark.js';
+import { snapshotOptions } from './snapshots.js';
 
 /** crashed: the node's actor did, too often. stuck: a thread does not answer, and nothing but the end of the process ends it. */
 export type FatalReason = 'crashed' | 'stuck';
@@ -81,9 +82,11 @@ export async function compose(
     } else if (event === 'lost') log.error('an engine worker was lost and is replaced', { worker: name, error });
     else log.debug('an engine worker started', { worker: name });
   });
+  const snapshots = snapshotOptions(settings, disk.marks, identity.version, Date.now, logOf('snapshots'));
   const starting = startNode({
     storagePath: storage.storage_path,
     pool,
+    snapshots,
     log: logOf('actors'),
     cluster,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,

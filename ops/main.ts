@@ -10,7 +10,7 @@ import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
 import type { EnginePool } from '../storage/pool/pool.js';
-import { type ClusterStart, parseCommandLine } from './cli.js';
+import { type ClusterStart, type CommandLineOf, parseCommandLine } from './cli.js';
 import { misplacedOptions, openCluster } from './cluster-start.js';
 import { compose, type FatalReason } from './compose.js';
 import { unavailableSettings } from './config/available.js';
@@ -24,6 +24,7 @@ import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
 import { describeRuntime } from './runtime.js';
+import { restoreBeforeStart } from './snapshots.js';
 import { ownVersion } from './version.js';
 
 const EXIT_FAILED = 1;
@@ -56,7 +57,7 @@ async function main(): Promise<void> {
       await verify(command.path, command.unpack, command.configPath);
       return;
     case 'serve':
-      await serve(command.configPath, command.cluster, version);
+      await serve(command, version);
       return;
     default:
       command satisfies never;
@@ -91,7 +92,7 @@ function describeProblems(problems: number): string {
   return problems === 0 ? 'nothing is wrong' : `${problems} problem${problems === 1 ? '' : 's'}`;
 }
 
-async function serve(configPath: string | undefined, start: ClusterStart, version: string): Promise<void> {
+async function serve({ cluster: start, configPath, restore }: CommandLineOf<'serve'>, version: string): Promise<void> {
   let resolved: Resolved;
   let outputs: LogOutput[];
   let lock: StorageLock;
@@ -101,7 +102,7 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
     const problems = [
       ...unavailableSettings(resolved.settings),
       ...snapshotProblems(resolved.settings),
-      ...misplacedOptions(start, resolved.settings),
+      ...misplacedOptions(start, restore, resolved.settings),
     ];
     if (problems.length > 0) throw new SettingsError(problems);
     outputs = openOutputs(resolved.settings);
@@ -123,6 +124,7 @@ async function serve(configPath: string | undefined, start: ClusterStart, versio
     endAtOnce(EXIT_FOLDER_LOST);
   };
   try {
+    if (restore !== null) await restoreBeforeStart(resolved.settings, restore, log);
     await run(resolved.settings, start, nodeIdentity(version, startedMs), logOf);
   } catch (error) {
     fail(describeStartFailure(error, resolved.settings));

@@ -46,9 +46,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'ops/bench/common/baseline.ts imports usearch': 'the benchmark compares the node with usearch itself',
   'protocols/late-modules.ts uses the process or the console': 'it only puts off the loading of modules that rooms use anyway',
   'protocols/late-modules.ts uses disk, network or threads': 'it only puts off the loading of modules that rooms use anyway',
-  'storage/archive/archive-thread.ts is used by tests only': 'the actor that makes snapshots comes next',
-  'storage/snapshot-store/archive-location.ts is used by tests only': 'the doors of snapshots come next',
-  'storage/snapshot-store/fetch-archive.ts is used by tests only': 'the doors of snapshots come next',
   'vectors/reference.ts is used by tests only': 'the plain arithmetic that property tests compare the kernels with',
 };
 

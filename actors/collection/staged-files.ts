@@ -27,6 +27,29 @@ export interface StagedFile {
   readonly bytes: number;
 }
 
+/** Names of files that a checkpoint may have: nothing leads out of the folder. */
+const CHECKPOINT_PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.-]+(?:\/[\w.-]+)*$/;
+/** Below what a call to a peer may carry, and small enough that the main thread is not held up. */
+const PART_BYTES = 2 * 2 ** 20;
+
+export function isCheckpointPath(path: string): boolean {
+  return CHECKPOINT_PATH.test(path);
+}
+
+/** A file in parts, for calls to a peer. An empty file is one part, too. */
+export async function* partsOfFile(
+  staged: StagedFiles,
+  folder: string,
+  { bytes, path }: StagedFile,
+): AsyncGenerator<{ readonly offset: number; readonly bytes: Uint8Array }> {
+  let offset = 0;
+  do {
+    const part = await staged.read(folder, path, offset, Math.min(PART_BYTES, bytes - offset));
+    yield { offset, bytes: part };
+    offset += part.length;
+  } while (offset < bytes);
+}
+
 export const STAGED_ON_DISK: StagedFiles = {
   read: async (folder, path, offset, length) => {
     const handle = await open(join(folder, path), 'r');

@@ -20,6 +20,10 @@ const COLLECTIONS = 'collections';
 const CONFIG_FILE = 'config.json';
 const SET_ASIDE = 'set-aside';
 const UNFINISHED = '.creating-';
+/** Files of shards that take the place of others, as one: see `prepareExchange`. */
+const EXCHANGING = '.exchanging-';
+/** A whole collection that takes the place of another one: see `replaceCollection`. */
+const REPLACING = '.replacing-';
 const DELETED = '.deleted-';
 /** File name ending of the note, after the shard's number. */
 const AHEAD = '.ahead';
@@ -54,8 +58,19 @@ export interface CollectionStore {
   /** Access to files in such folders. */
   readonly staged: StagedFiles;
   /**
+   * Prepares the exchange of all files of some shards. From when it resolves these files are the shards': `exchangeShard` puts them in their
+   * places or, after a crash, the next `scan`, which makes the collection, too, if there is none. Nothing else has a folder of `shards`
+   * any more. shards: folders with files, synced, by shard id.
+   */
+  prepareExchange(collection: StoredCollection, shards: ReadonlyMap<number, string>): Promise<PreparedExchange>;
+  /**
+   * Makes a collection with these files of shards, in the place of the one of its name, which must be closed, if there is one. A crash leaves
+   * the one or the other. shards: as for `prepareExchange`; a shard without files begins empty.
+   */
+  replaceCollection(collection: StoredCollection, shards: ReadonlyMap<number, string>): Promise<void>;
+  /**
    * Replaces a shard's files by those in `staged`. The shard must be closed. On disk when it resolves; after a crash the shard may have no
-   * files.
+   * files, unless `staged` is a folder of `prepareExchange`.
    */
   exchangeShard(folder: string, shardId: number, staged: string): Promise<void>;
   /**
@@ -65,6 +80,13 @@ export interface CollectionStore {
   setShardAside(folder: string, shardId: number): Promise<string | null>;
   /** Moves a closed collection where no start looks for it. Result: the new path; null if it did not exist. */
   setAside(folder: string): Promise<string | null>;
+}
+
+export interface PreparedExchange {
+  /** The folder with a shard's files, for `exchangeShard`. */
+  folderOf(shardId: number): string;
+  /** Forgets the exchange: all shards have their files, or those that have not are not to get them. */
+  finish(): Promise<void>;
 }
 
 /** Whether a collection may be in the store below a folder, which need not be there. */
@@ -89,6 +111,8 @@ export async function openCollectionStore(
 class FolderOfCollections implements CollectionStore {
   readonly staged = STAGED_ON_DISK;
   readonly #root: string;
+  /** Prepared exchanges that are not finished: their paths, and the folder of each's collection. */
+  readonly #exchanges = new Map<string, string>();
 
   constructor(
     private readonly storagePath: string,
@@ -102,10 +126,12 @@ class FolderOfCollections implements CollectionStore {
   }
 
   async scan(): Promise<readonly string[]> {
-    const entries = await readdir(this.#root, { withFileTypes: true });
-    const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-    for (const name of folders) if (isLeftover(name)) this.#discard(join(this.#root, name));
-    return folders.filter((name) => !name.startsWith('.')).sort();
+    for (const name of await this.#folders()) {
+      if (isLeftover(name)) this.#discard(join(this.#root, name));
+      if (name.startsWith(REPLACING)) await this.#finishReplacing(join(this.#root, name));
+      if (name.startsWith(EXCHANGING) && !this.#exchanges.has(join(this.#root, name))) await this.#resumeExchange(join(this.#root, name));
+    }
+    return (await this.#folders()).filter((name) => !name.startsWith('.')).sort();
   }
 
   load(folder: string): Promise<StoredCollection> {
@@ -132,6 +158,7 @@ class FolderOfCollections implements CollectionStore {
   }
 
   async remove(folder: string): Promise<void> {
+    for (const [exchange, of] of this.#exchanges) if (of === folder) await this.#forgetExchange(exchange);
     const deleted = this.#deletedPath();
     if (!(await moveIfThere(this.path(folder), deleted))) return;
     await syncFolder(this.#root);
@@ -165,6 +192,28 @@ class FolderOfCollections implements CollectionStore {
     return join(this.#root, `${UNFINISHED}${name}`);
   }
 
+  async prepareExchange(collection: StoredCollection, shards: ReadonlyMap<number, string>): Promise<PreparedExchange> {
+    const unfinished = await this.#assemble(collection, shards);
+    const prepared = join(this.#root, EXCHANGING + crypto().randomUUID());
+    this.#exchanges.set(prepared, folderName(collection.name));
+    try {
+      await renameOwned(unfinished, prepared);
+      await syncFolder(this.#root);
+    } catch (error) {
+      await this.#forgetExchange(prepared);
+      throw error;
+    }
+    return { folderOf: (shardId) => join(prepared, String(shardId)), finish: () => this.#forgetExchange(prepared) };
+  }
+
+  async replaceCollection(collection: StoredCollection, shards: ReadonlyMap<number, string>): Promise<void> {
+    const unfinished = await this.#assemble(collection, shards);
+    const replacing = join(this.#root, REPLACING + crypto().randomUUID());
+    await renameOwned(unfinished, replacing);
+    await syncFolder(this.#root);
+    await this.#finishReplacing(replacing);
+  }
+
   async exchangeShard(folder: string, shardId: number, staged: string): Promise<void> {
     const deleted = this.#deletedPath();
     await moveIfThere(this.#shardPath(folder, shardId), deleted);
@@ -194,6 +243,56 @@ class FolderOfCollections implements CollectionStore {
     await syncFolder(aside);
     await syncFolder(this.#root);
     return kept;
+  }
+
+  async #folders(): Promise<string[]> {
+    const entries = await readdir(this.#root, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  }
+
+  /** A folder with these files, which no start takes for a collection; it is on disk. */
+  async #assemble(collection: StoredCollection, shards: ReadonlyMap<number, string>): Promise<string> {
+    const unfinished = join(this.#root, UNFINISHED + crypto().randomUUID());
+    await mkdir(unfinished, { recursive: true });
+    await replaceFile(join(unfinished, CONFIG_FILE), encodeConfigFile(collection));
+    for (const [shardId, staged] of shards) await renameOwned(staged, join(unfinished, String(shardId)));
+    await syncFolder(unfinished);
+    return unfinished;
+  }
+
+  async #finishReplacing(replacing: string): Promise<void> {
+    const file = join(replacing, CONFIG_FILE);
+    const { name } = decodeConfigFile(await readFile(file), file);
+    await this.remove(folderName(name));
+    await renameOwned(replacing, this.path(folderName(name)));
+    await syncFolder(this.#root);
+  }
+
+  /** Carries out what a process that ended had prepared: the collection may have been made anew since, in its cluster. */
+  async #resumeExchange(prepared: string): Promise<void> {
+    const file = join(prepared, CONFIG_FILE);
+    const wanted = decodeConfigFile(await readFile(file), file);
+    const folder = folderName(wanted.name);
+    const existing = await loadExisting(this.path(folder), folder);
+    if (existing === null && wanted.belonging === undefined) {
+      await renameOwned(prepared, this.path(folder));
+      await syncFolder(this.#root);
+      return;
+    }
+    if (existing !== null && existing.belonging?.uid === wanted.belonging?.uid) {
+      const shards = (await readdir(prepared)).filter((name) => /^\d+$/.test(name));
+      for (const shard of shards) await this.exchangeShard(folder, Number(shard), join(prepared, shard));
+    }
+    await this.#forgetExchange(prepared);
+  }
+
+  async #forgetExchange(prepared: string): Promise<void> {
+    const deleted = this.#deletedPath();
+    if (await moveIfThere(prepared, deleted)) {
+      await syncFolder(this.#root);
+      this.#discard(deleted);
+    }
+    this.#exchanges.delete(prepared);
   }
 
   #shardPath(folder: string, shardId: number): string {

@@ -2,6 +2,7 @@
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { ClusterCommand } from '../../cluster/state/commands.js';
+import type { ArchivePort } from '../../storage/archive/port.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { AliasStore } from '../node/alias-store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
@@ -31,6 +32,8 @@ export interface NodeServices {
   readonly room: MemoryRoom;
   readonly copyRoom: CopyRoom;
   readonly openingGate: OpeningGate;
+  /** Makes and reads archives of snapshots. */
+  readonly archive: ArchivePort;
   readonly cpus: number;
   /** Threads that may ever read segments. */
   readonly readers: number;

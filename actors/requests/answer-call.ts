@@ -28,6 +28,7 @@ import type { Clock } from '../runtime/ports.js';
 import { handOverShard } from '../shard-log/hand-over.js';
 import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
+import { receiveRestored } from '../snapshots/send.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFigures } from './figures.js';
 import { reportFacts } from './report.js';
@@ -95,6 +96,9 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'putFile':
       case 'installFiles':
         return receiveFiles(parts.services, entryOf(parts, call.shard), call);
+      case 'putRestored':
+      case 'installRestored':
+        return receiveRestored(parts.services, entryOf(parts, call.shard), call);
       default:
         return call satisfies never;
     }

@@ -1,6 +1,7 @@
 /** For nodes that are started without a place for snapshots (tests, simulations): every call is refused. */
 
 import { TroupeError } from '../../protocols/errors.js';
+import type { ArchivePort } from '../../storage/archive/port.js';
 import type { SnapshotApi } from './snapshot-api.js';
 
 const refuse = (): never => {
@@ -19,4 +20,14 @@ export const NO_SNAPSHOTS: SnapshotApi = {
   upload: reject,
   restoreUploaded: reject,
   recover: reject,
+};
+
+export const NO_ARCHIVES: ArchivePort = {
+  pack: reject,
+  packStream: reject,
+  unpack: reject,
+  manifestOf: reject,
+  hash: reject,
+  beginLogAfter: reject,
+  close: async () => {},
 };

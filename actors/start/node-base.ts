@@ -27,6 +27,8 @@ import type { Cancel, Clock, EnginePort, Log, RuntimePorts } from '../runtime/po
 import { EngineSignals } from '../runtime/signals.js';
 import { systemClock, systemPorts } from '../runtime/system-ports.js';
 import { Assignments } from '../shard-log/assignments.js';
+import { NO_ARCHIVES } from '../snapshots/no-snapshots.js';
+import type { SnapshotOptions } from '../snapshots/snapshots.js';
 
 export interface NodeOptions {
   /** Holds `collections/`. */
@@ -50,6 +52,8 @@ export interface NodeOptions {
   readonly memory?: NodeMemory;
   /** Default: a node that looks at no disk. */
   readonly disk?: CopyDisk;
+  /** Default: a node without snapshots. */
+  readonly snapshots?: SnapshotOptions | null;
   readonly clock?: Clock;
   /** The node's actor crashed too often: the process should end. */
   readonly onFatal?: (error: ErrorFacts) => void;
@@ -114,6 +118,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
     ),
     room,
     copyRoom: new CopyRoom(options.disk ?? null, room),
+    archive: options.snapshots?.archive ?? NO_ARCHIVES,
     openingGate: openingGate(options.memory?.recoveryMode ?? null, room, options.memory === undefined ? null : loadedBytes),
     cpus,
     readers: pool.readersMax ?? cpus,

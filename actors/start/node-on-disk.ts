@@ -32,7 +32,9 @@ import type { EnginePort } from '../runtime/ports.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationEntry, ReplicationStatus } from '../shard-log/view.js';
 import { NO_SNAPSHOTS } from '../snapshots/no-snapshots.js';
+import { snapshotsBehaviour } from '../snapshots/shell.js';
 import type { SnapshotApi } from '../snapshots/snapshot-api.js';
+import { Snapshots } from '../snapshots/snapshots.js';
 import type { LiveNode } from './node-base.js';
 
 type PointsApi = Pick<NodeApi, 'read' | 'write'>;
@@ -41,11 +43,11 @@ const CLOSE_MS = 60_000;
 
 export abstract class NodeOnDisk implements NodeApi {
   abstract readonly cluster: ClusterApi | null;
-  readonly snapshots: SnapshotApi = NO_SNAPSHOTS;
   protected readonly pool: EnginePort;
   protected readonly usages = new CollectionUsages();
   readonly #limited: PointsApi;
   readonly #own: OwnPoints;
+  #snapshots: Snapshots | null = null;
   #closed = false;
   /** Replicas of collections that are being created. */
   #making = 0;
@@ -62,6 +64,11 @@ export abstract class NodeOnDisk implements NodeApi {
       write: (name, operation, wait, request) => this.writePoints(name, operation, wait, request),
     };
     const entryOf = (name: string) => names.find(name).entry;
+    // What an earlier process has left of snapshots is removed.
+    running.ready.then(
+      () => this.snapshots,
+      () => {},
+    );
     this.#limited = limitedPoints(
       points,
       entryOf,
@@ -71,6 +78,24 @@ export abstract class NodeOnDisk implements NodeApi {
       clock,
       ports.timers,
     );
+  }
+
+  get snapshots(): SnapshotApi {
+    const { clock, options, ports, services, system } = this.running;
+    if (options.snapshots == null) return NO_SNAPSHOTS;
+    this.#snapshots ??= new Snapshots({
+      options: options.snapshots,
+      actor: system.spawn(snapshotsBehaviour(), 'snapshots', null, (error) => options.log.error(`no more snapshots: ${error.detail}`)),
+      services,
+      names: this.names,
+      cluster: this.cluster,
+      createCollection: (name, config, timeoutMs) => this.createCollection(name, config, timeoutMs),
+      deleteCollection: (name, timeoutMs) => this.deleteCollection(name, timeoutMs),
+      clock,
+      timers: ports.timers,
+      log: options.log,
+    });
+    return this.#snapshots;
   }
 
   /** Runs `make`, which adds so many replicas to this node, if it has room for them. Errors: `wrongInput` with the figures; nothing is done then. */
@@ -157,7 +182,8 @@ export abstract class NodeOnDisk implements NodeApi {
   }
 
   telemetry(): ActorTelemetry {
-    return this.running.system.tree()[0] ?? STOPPED_TREE;
+    const [node = STOPPED_TREE, ...others] = this.running.system.tree();
+    return { ...node, children: { [Symbol.iterator]: () => chained(node.children, others) } };
   }
 
   depths(): PoolDepths {
@@ -175,6 +201,7 @@ export abstract class NodeOnDisk implements NodeApi {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    await this.#snapshots?.close();
     await this.leave();
     const { actor, hideShardKeys, options, services, system } = this.running;
     await actor
@@ -206,6 +233,10 @@ export abstract class NodeOnDisk implements NodeApi {
   protected facts(): ReportFacts {
     return reportFacts(this.running.services, this.running.clock);
   }
+}
+
+function* chained<Item>(...lists: readonly Iterable<Item>[]): Generator<Item> {
+  for (const list of lists) yield* list;
 }
 
 const STOPPED_TREE: ActorTelemetry = {

@@ -30,7 +30,15 @@ interface Line extends Reachable {
 
 /** Calls that are larger, and those of transfers, go alone: they would hold up others. */
 const TOGETHER_BYTES_MAX = 64 << 10;
-const ALONE: ReadonlySet<DataCall['kind']> = new Set(['entriesAfter', 'digest', 'replaceBuckets', 'putFile', 'installFiles']);
+const ALONE: ReadonlySet<DataCall['kind']> = new Set([
+  'entriesAfter',
+  'digest',
+  'replaceBuckets',
+  'putFile',
+  'installFiles',
+  'putRestored',
+  'installRestored',
+]);
 
 /** This node's calls. */
 export class OutgoingCalls {

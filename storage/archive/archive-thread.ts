@@ -4,6 +4,7 @@ import { lstatSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import { startThread } from '../pool/early-thread.js';
 import { threadEntry } from '../threads/entries.js';
 import { archiveErrorFromFacts } from './archive-error.js';
@@ -82,6 +83,10 @@ export class ArchiveThread implements ArchivePort {
 
   async hash(file: string, options: ArchiveWorkOptions = {}): Promise<PackedArchive> {
     return (await this.run({ kind: 'hash', file }, options)) as PackedArchive;
+  }
+
+  async beginLogAfter(folder: string, at: LogTag): Promise<void> {
+    await this.run({ kind: 'beginLogAfter', folder, at }, {});
   }
 
   async close(): Promise<void> {

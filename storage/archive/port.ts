@@ -1,5 +1,6 @@
 /** What the archive's thread does for others: makes archives, reads them, and hashes files. `ArchiveThread` is the one that runs. */
 
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { ArchiveManifest } from './manifest.js';
 
 export interface PackOrder {
@@ -78,6 +79,8 @@ export interface ArchivePort {
   manifestOf(file: string, options?: ArchiveWorkOptions): Promise<ArchiveManifest>;
   /** Size and SHA-256 of any file. */
   hash(file: string, options?: ArchiveWorkOptions): Promise<PackedArchive>;
+  /** See `beginLogAfter` in `begin-log.ts`. */
+  beginLogAfter(folder: string, at: LogTag): Promise<void>;
   /** Ends the thread; works that are under way fail with `unavailable`. */
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /** Messages between the main thread and the archive's thread. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { ArchiveErrorFacts } from './archive-error.js';
 import type { ArchiveManifest } from './manifest.js';
 import type { PackedArchive, PackOrder, UnpackedArchive, UnpackOrder } from './port.js';
@@ -10,7 +11,8 @@ export type FileWork =
   | { readonly kind: 'pack'; readonly order: PackOrder; readonly file: string }
   | { readonly kind: 'unpack'; readonly order: UnpackOrder }
   | { readonly kind: 'manifestOf'; readonly file: string }
-  | { readonly kind: 'hash'; readonly file: string };
+  | { readonly kind: 'hash'; readonly file: string }
+  | { readonly kind: 'beginLogAfter'; readonly folder: string; readonly at: LogTag };
 
 /** Or one whose chunks are sent as they are asked for. */
 export type ArchiveWork = FileWork | { readonly kind: 'packStream'; readonly order: PackOrder };
@@ -26,7 +28,7 @@ export type FromArchiveThread =
   /** A stream begins, of so many bytes. */
   | { readonly kind: 'streaming'; readonly id: number; readonly bytes: number }
   | { readonly kind: 'chunk'; readonly id: number; readonly chunk: Uint8Array }
-  | { readonly kind: 'done'; readonly id: number; readonly value: PackedArchive | UnpackedArchive | ArchiveManifest }
+  | { readonly kind: 'done'; readonly id: number; readonly value: PackedArchive | UnpackedArchive | ArchiveManifest | undefined }
   | { readonly kind: 'failed'; readonly id: number; readonly error: ErrorFacts | ArchiveErrorFacts };
 
 /** Chunks of a stream that are on their way to whoever takes them, at most. */

@@ -4,6 +4,7 @@ import { parentPort } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
 import { lowerPriority } from '../threads/low-priority.js';
 import { archiveErrorFacts } from './archive-error.js';
+import { beginLogAfter } from './begin-log.js';
 import { cancelledWork, Packing, type PackSource, packChunks, packToFile } from './pack.js';
 import type { ArchiveWorkOptions, PackOrder } from './port.js';
 import { hashFile, manifestOfFile } from './read-archive.js';
@@ -91,6 +92,8 @@ function workOnFile(work: FileWork, options: ArchiveWorkOptions) {
       return manifestOfFile(work.file, options);
     case 'hash':
       return hashFile(work.file, options);
+    case 'beginLogAfter':
+      return beginLogAfter(work.folder, work.at).then(() => undefined);
     default:
       throw new Error(`unknown work ${JSON.stringify(work satisfies never)}`);
   }

@@ -137,6 +137,11 @@ function reserveOf(folder: string): string {
 }
 
 /** Some file systems (of networks, of user space) have no figures, and say 0 blocks: nothing is refused there. */
+/** The marks of the disk that a folder is on, as `DiskWatch` has them. */
+export function marksOfFolder(folder: string, freeMegabytes: number | null, reserveMegabytes: number): DiskMarks {
+  return diskMarks(figuresOf(folder).totalBytes, freeMegabytes, reserveMegabytes);
+}
+
 function figuresOf(folder: string): DiskFigures {
   const { bavail, blocks, bsize } = statfsSync(folder);
   return { totalBytes: blocks * bsize, freeBytes: blocks === 0 ? Number.MAX_SAFE_INTEGER : bavail * bsize };

@@ -19,6 +19,7 @@ import { ActorSystem } from '../../actors/runtime/actor.js';
 import type { ActorRef } from '../../actors/runtime/behaviour.js';
 import { EngineSignals } from '../../actors/runtime/signals.js';
 import { Assignments } from '../../actors/shard-log/assignments.js';
+import { NO_ARCHIVES } from '../../actors/snapshots/no-snapshots.js';
 import { EngineWithFiles, type FakeEngine } from './fake-engine.js';
 import { FakeWorld } from './fake-world.js';
 
@@ -59,6 +60,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     room: new MemoryRoom(null),
     copyRoom: new CopyRoom(null, new MemoryRoom(null)),
     openingGate: openingGate(null, new MemoryRoom(null), null),
+    archive: NO_ARCHIVES,
     cpus: 2,
     readers: 2,
     calls: NO_CALLS,

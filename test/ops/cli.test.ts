@@ -5,8 +5,13 @@ import { parseCommandLine } from '../../ops/cli.js';
 const ALONE = { uri: null, bootstrap: null, reinit: false };
 
 test('no arguments: serve', () => {
-  assert.deepEqual(parseCommandLine([], '1.2.3'), { kind: 'serve', configPath: undefined, cluster: ALONE });
-  assert.deepEqual(parseCommandLine(['--disable-telemetry'], '1.2.3'), { kind: 'serve', configPath: undefined, cluster: ALONE });
+  assert.deepEqual(parseCommandLine([], '1.2.3'), { kind: 'serve', configPath: undefined, cluster: ALONE, restore: null });
+  assert.deepEqual(parseCommandLine(['--disable-telemetry'], '1.2.3'), {
+    kind: 'serve',
+    configPath: undefined,
+    cluster: ALONE,
+    restore: null,
+  });
 });
 
 test('options of a cluster go before their variables, and empty variables are none', () => {
@@ -49,7 +54,7 @@ test('an address that no peer can have is refused with the name of its option an
 
 test('--config-path takes a file in both forms', () => {
   for (const args of [['--config-path', 'a.yaml'], ['--config-path=a.yaml']]) {
-    assert.deepEqual(parseCommandLine(args, '1.2.3'), { kind: 'serve', configPath: 'a.yaml', cluster: ALONE });
+    assert.deepEqual(parseCommandLine(args, '1.2.3'), { kind: 'serve', configPath: 'a.yaml', cluster: ALONE, restore: null });
   }
   assert.equal(parseCommandLine(['--config-path'], '1.2.3').kind, 'refuse');
 });
@@ -60,12 +65,35 @@ test('--version and --help print', () => {
   assert.ok(help.kind === 'print' && help.text.includes('--config-path'));
 });
 
-test('options of later releases are known and refused by name', () => {
-  const cases = [['--snapshot', 'a:b', '--snapshot', 'c:d'], ['--force_snapshot'], ['--force-snapshot'], ['--storage-snapshot', 'a']];
-  for (const args of cases) {
+test('snapshots to restore are files with collections, or one of a whole storage', () => {
+  const restore = (...args: readonly string[]) => {
     const command = parseCommandLine(args, '1.2.3');
-    const name = (args[0] as string).split('=')[0] as string;
-    assert.ok(command.kind === 'refuse' && command.message.includes(`${name} is not available`), name);
+    return command.kind === 'serve' ? command.restore : command;
+  };
+  assert.deepEqual(restore('--snapshot', '/a/b.snapshot:c', '--snapshot=C:\\d:e'), {
+    collections: [
+      { file: '/a/b.snapshot', collection: 'c' },
+      { file: 'C:\\d', collection: 'e' },
+    ],
+    storage: null,
+    force: false,
+  });
+  for (const force of ['--force_snapshot', '--force-snapshot'])
+    assert.deepEqual(restore('--storage-snapshot', 'a', force), { collections: [], storage: 'a', force: true });
+});
+
+test('snapshots to restore that are none, or contradict each other, are refused by name', () => {
+  const cases: readonly (readonly [string[], RegExp])[] = [
+    [['--snapshot', 'file'], /^--snapshot: 'file' is not <file>:<collection>/],
+    [['--snapshot', ':c'], /is not <file>:<collection>/],
+    [['--snapshot', 'a:'], /is not <file>:<collection>/],
+    [['--snapshot', 'a:c', '--snapshot', 'b:c'], /two snapshots for collection c/],
+    [['--snapshot', 'a:c', '--storage-snapshot', 'b'], /^--storage-snapshot: .*leave out --snapshot/],
+    [['--force_snapshot'], /^--force_snapshot: there is nothing to force/],
+  ];
+  for (const [args, message] of cases) {
+    const command = parseCommandLine(args, '1.2.3');
+    assert.ok(command.kind === 'refuse' && message.test(command.message), `${args.join(' ')}: ${JSON.stringify(command)}`);
   }
 });
 

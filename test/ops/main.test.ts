@@ -80,7 +80,7 @@ async function untilReady(port: number): Promise<void> {
 
 test('--version and --help print and end well; wrong command lines end with 2', async () => {
   const ends = await Promise.all(
-    [['--version'], ['--help'], ['--colour'], ['--snapshot', 'a:b'], ['--bootstrap', 'a']].map((args) => start(args).ended),
+    [['--version'], ['--help'], ['--colour'], ['--snapshot', 'a'], ['--bootstrap', 'a']].map((args) => start(args).ended),
   );
   assert.deepEqual(
     ends.map(({ code }) => code),
@@ -89,7 +89,7 @@ test('--version and --help print and end well; wrong command lines end with 2', 
   assert.match(ends[0]?.out as string, /^troupe \d+\.\d+\.\d+/);
   assert.match(ends[1]?.out as string, /--config-path/);
   assert.match(ends[2]?.err as string, /--colour/);
-  assert.match(ends[3]?.err as string, /--snapshot is not available/);
+  assert.match(ends[3]?.err as string, /--snapshot: 'a' is not <file>:<collection>/);
   assert.match(ends[4]?.err as string, /--bootstrap: `a` is no address/);
 });
 

@@ -52,6 +52,8 @@ export function virtualCollections(disk: VirtualDisk): CollectionStore {
       }),
     staging: (name) => `/${disk.name}/staging/${name}`,
     staged: virtualFiles(disk),
+    replaceCollection: () => Promise.reject(new TroupeError('unsupported', 'simulations restore no snapshots')),
+    prepareExchange: () => Promise.reject(new TroupeError('unsupported', 'simulations restore no snapshots')),
     exchangeShard: async (folder, shardId, staged) => {
       const shard = `${path(folder)}/${shardId}`;
       // A crash between the two leaves none.

@@ -8,6 +8,7 @@ import { NODE_TABLE } from '../../actors/node/step.js';
 import { OPTIMIZER_TABLE } from '../../actors/optimizer/step.js';
 import { REPLICA_TABLE } from '../../actors/replica/step.js';
 import { SHARD_TABLE } from '../../actors/shard/step.js';
+import { SNAPSHOTS_TABLE } from '../../actors/snapshots/step.js';
 import { TRANSFER_TABLE } from '../../actors/transfers/run/step.js';
 import { TRANSFERS_TABLE } from '../../actors/transfers/step.js';
 import { REPLICATION_TABLE } from '../../cluster/replication/step.js';
@@ -22,6 +23,7 @@ import { OPTIMIZER } from './machines/optimizer.js';
 import { REPLICA } from './machines/replica.js';
 import { REPLICATION } from './machines/replication.js';
 import { SHARD } from './machines/shard.js';
+import { SNAPSHOTS } from './machines/snapshots.js';
 import { TRANSFER, TRANSFERS } from './machines/transfer.js';
 import type { PrintedTable } from './print.js';
 import { type Cells, isIdle, type Machine, untried, walk } from './walk.js';
@@ -42,6 +44,7 @@ export const TABLES: readonly ListedTable[] = [
   actor('transfers', 'actors/transfers/README.md', TRANSFERS_TABLE, TRANSFERS),
   actor('transfer', 'actors/transfers/README.md', TRANSFER_TABLE, TRANSFER),
   actor('migration', 'actors/migration/README.md', MIGRATION_TABLE, MIGRATION),
+  actor('snapshots', 'actors/snapshots/README.md', SNAPSHOTS_TABLE, SNAPSHOTS),
   actor('replication', 'cluster/README.md', REPLICATION_TABLE, REPLICATION),
   replicaStates(),
 ];

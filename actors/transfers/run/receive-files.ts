@@ -3,6 +3,7 @@
 import type { DataAnswer, DataCall, ShardAddress } from '../../../cluster/data-messages.js';
 import type { IncomingFiles } from '../../../cluster/transfer/runs.js';
 import { errorFromFacts, TroupeError } from '../../../protocols/errors.js';
+import { isCheckpointPath } from '../../collection/staged-files.js';
 import { checkLife } from '../../context/readable.js';
 import type { NodeServices } from '../../context/services.js';
 import type { CollectionEntry } from '../../context/view.js';
@@ -10,9 +11,6 @@ import type { CollectionEntry } from '../../context/view.js';
 export type FileCall = Extract<DataCall, { kind: 'putFile' | 'installFiles' }>;
 
 const INSTALL_MS = 600_000;
-
-/** Names of files that a checkpoint may have: nothing leads out of the folder. */
-const PATH = /^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[\w.-]+(?:\/[\w.-]+)*$/;
 
 /**
  * `done` when the part is written, or the files are in place, synced, and the replica is open with them. Errors: `conflict` unless
@@ -61,7 +59,7 @@ async function install(
 }
 
 function checked(path: string): string {
-  if (!PATH.test(path)) throw errorFromFacts({ code: 'wrongInput', detail: `a checkpoint has no file ${path}` });
+  if (!isCheckpointPath(path)) throw errorFromFacts({ code: 'wrongInput', detail: `a checkpoint has no file ${path}` });
   return path;
 }
 

@@ -5,11 +5,9 @@ import type { TransferRun } from '../../../cluster/transfer/runs.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { ReplicaKey, ReplicaStats } from '../../../storage/threads/messages.js';
 import type { ShardLogPort } from '../../../storage/threads/shard-log.js';
-import type { StagedFile, StagedFiles } from '../../collection/staged-files.js';
+import { partsOfFile } from '../../collection/staged-files.js';
 import type { CollectionStore } from '../../collection/store.js';
 
-/** Below what a call may carry, and small enough that the main thread is not held up. */
-const PART_BYTES = 2 * 2 ** 20;
 const PART_MS = 30_000;
 /** The target opens the replica, which may take as long as reading it. */
 const INSTALL_MS = 600_000;
@@ -43,7 +41,7 @@ export async function sendFiles(
     let sent = 0;
     onSent(0, total);
     for (const file of files) {
-      for await (const { bytes, offset } of partsOf(store.staged, folder, file)) {
+      for await (const { bytes, offset } of partsOfFile(store.staged, folder, file)) {
         if (signal.aborted) throw new TroupeError('unavailable', 'the transfer has ended');
         if (engine.stats(key)?.lostCheckpoint === true) throw checkpointLost();
         await calls.call(transfer.to, { kind: 'putFile', ...address, path: file.path, offset, bytes }, PART_MS);
@@ -62,18 +60,4 @@ export async function sendFiles(
 function checkpointLost(): TroupeError {
   const detail = 'while the files were sent, more was written than the logs of this node may keep (`storage.log_budget_mb`)';
   return new TroupeError('unavailable', detail, { reason: 'checkpointLost' });
-}
-
-/** An empty file is one part, too. */
-async function* partsOf(
-  staged: StagedFiles,
-  folder: string,
-  { bytes, path }: StagedFile,
-): AsyncGenerator<{ readonly offset: number; readonly bytes: Uint8Array }> {
-  let offset = 0;
-  do {
-    const part = await staged.read(folder, path, offset, Math.min(PART_BYTES, bytes - offset));
-    yield { offset, bytes: part };
-    offset += part.length;
-  } while (offset < bytes);
 }

@@ -23,6 +23,7 @@ const shards = { collection: isText, uid: isCount, shards: listOf(isCount) };
 const led = { shard, term: isCount };
 const replica = { ...led, since: isCount };
 const sent = { ...led, startedAt: isCount };
+const files = listOf(has({ path: isText, bytes: isCount }));
 
 const fence = has({ startedAt: isCount, from: isCount, term: isCount, sequence: isCount });
 const spread = { shardMapVersion: isCount, fence: (value: unknown) => value === undefined || fence(value) };
@@ -54,7 +55,9 @@ const SHAPES: Shapes = {
   replaceBuckets: { ...replica, bytes: isBytes },
   applySettings: { ...replica, operations: listOf(isBytes) },
   putFile: { ...sent, path: isText, offset: isCount, bytes: isBytes },
-  installFiles: { ...sent, files: listOf(has({ path: isText, bytes: isCount })) },
+  installFiles: { ...sent, files },
+  putRestored: { shard, restore: isText, path: isText, offset: isCount, bytes: isBytes },
+  installRestored: { shard, restore: isText, at: isTag, files },
 };
 
 /** Whether this release knows such calls. */

@@ -149,3 +149,91 @@ test('what a crash left of creations and deletions is swept at the next start', 
   for (let tries = 0; tries < 100 && (await readdir(root)).length > 0; tries++) await new Promise((resolve) => setTimeout(resolve, 10));
   assert.deepEqual(await readdir(root), []);
 });
+
+/** A folder with one file, as a shard's files that are to be exchanged. */
+async function stagedShard(text: string): Promise<string> {
+  const folder = store.staging(`test-${text}`);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'points'), text);
+  return folder;
+}
+
+async function madeShard(name: string, shardId: number, text: string): Promise<void> {
+  const folder = join(store.path(name), String(shardId));
+  await mkdir(folder);
+  await writeFile(join(folder, 'points'), text);
+}
+
+const pointsOf = (name: string, shardId: number) => readFile(join(store.path(name), String(shardId), 'points'), 'utf8');
+/** What a process finds that starts after this one was killed. */
+const afterKill = () => openCollectionStore(storage, (path, error) => assert.fail(`${path}: ${error}`)).then((other) => other.scan());
+
+test('a prepared exchange of several shards that was begun is carried out by the next start', async () => {
+  await store.create(collection('a'));
+  for (const shard of [0, 1]) await madeShard('a', shard, `old ${shard}`);
+  const staged = new Map([0, 1].map((shard) => [shard, stagedShard(`new ${shard}`)] as const));
+  const prepared = await store.prepareExchange(
+    collection('a'),
+    new Map(await Promise.all([...staged].map(async ([id, folder]) => [id, await folder] as const))),
+  );
+  await store.exchangeShard('a', 0, prepared.folderOf(0));
+  assert.deepEqual(await afterKill(), ['a']);
+  assert.deepEqual([await pointsOf('a', 0), await pointsOf('a', 1)], ['new 0', 'new 1']);
+  assert.deepEqual(await afterKill(), ['a']);
+});
+
+test('an exchange that is finished is not carried out again', async () => {
+  await store.create(collection('a'));
+  await madeShard('a', 0, 'old');
+  const prepared = await store.prepareExchange(collection('a'), new Map([[0, await stagedShard('new')]]));
+  await store.exchangeShard('a', 0, prepared.folderOf(0));
+  await prepared.finish();
+  await writeFile(join(store.path('a'), '0', 'points'), 'written later');
+  await afterKill();
+  assert.equal(await pointsOf('a', 0), 'written later');
+});
+
+test('a start makes the collection of a prepared exchange that had not been made', async () => {
+  await store.prepareExchange(collection('a'), new Map([[0, await stagedShard('new')]]));
+  assert.deepEqual(await afterKill(), ['a']);
+  assert.equal(await pointsOf('a', 0), 'new');
+});
+
+test('a collection that was deleted does not come back by an exchange that was under way', async () => {
+  await store.create(collection('a'));
+  await store.prepareExchange(collection('a'), new Map([[0, await stagedShard('new')]]));
+  await store.remove('a');
+  assert.deepEqual(await afterKill(), []);
+});
+
+test('an exchange is given up for a collection that its cluster has made anew since', async () => {
+  const belonging = { clusterId: 'c', peerId: 1, uid: 5, revision: 5, shards: [0], index: 5 };
+  await store.create({ ...collection('a'), belonging });
+  await store.prepareExchange(
+    { ...collection('a'), belonging: { ...belonging, uid: 4 } },
+    new Map([[0, await stagedShard('of an earlier one')]]),
+  );
+  await madeShard('a', 0, 'own');
+  await afterKill();
+  assert.equal(await pointsOf('a', 0), 'own');
+});
+
+test('a collection that replaces another one has its configuration and its shards, and nothing of the former', async () => {
+  await store.create(collection('a', 1));
+  for (const shard of [0, 1]) await madeShard('a', shard, 'old');
+  await store.replaceCollection(collection('a', 2), new Map([[0, await stagedShard('new')]]));
+  assert.equal((await store.load('a')).config.optimizer_config.indexing_threshold, 2);
+  assert.deepEqual((await readdir(store.path('a'))).sort(), ['0', 'config.json']);
+  assert.equal(await pointsOf('a', 0), 'new');
+});
+
+test('a replacement that was begun is carried out by the next start', async () => {
+  await store.create(collection('a', 1));
+  await madeShard('a', 0, 'old');
+  await store.create(collection('b', 2));
+  // As after a kill between the two renames.
+  await rename(store.path('b'), join(storage, 'collections', '.replacing-x'));
+  await writeFile(join(storage, 'collections', '.replacing-x', 'config.json'), await readFile(join(store.path('a'), 'config.json')));
+  assert.deepEqual(await afterKill(), ['a']);
+  assert.deepEqual(await readdir(store.path('a')), ['config.json']);
+});

@@ -1,0 +1,65 @@
+/** What a node has for snapshots, from its settings. */
+
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { restoreAtStart, type StartRestore } from '../actors/snapshots/restore-at-start.js';
+import type { LocateArchive, SnapshotOptions } from '../actors/snapshots/snapshots.js';
+import { crypto } from '../protocols/late-modules.js';
+import { ArchiveThread } from '../storage/archive/archive-thread.js';
+import type { DiskMarks } from '../storage/disk/disk-room.js';
+import { marksOfFolder } from '../storage/disk/disk-watch.js';
+import { localArchivePath, readArchiveLocation, requireUrlRecovery } from '../storage/snapshot-store/archive-location.js';
+import { fetchArchive } from '../storage/snapshot-store/fetch-archive.js';
+import { verifyReplicas } from '../storage/verify/verify-lmdb.js';
+import type { NodeSettings } from './config/settings.js';
+import { snapshotStoreFor, snapshotUrlsAllowed } from './config/snapshot-settings.js';
+import type { ModuleLog } from './log.js';
+
+/** dateMs: the system's date. */
+export function snapshotOptions(
+  settings: NodeSettings,
+  { freeBytesMin }: DiskMarks,
+  version: string,
+  dateMs: () => number,
+  log: ModuleLog,
+): SnapshotOptions {
+  return {
+    store: snapshotStoreFor(settings, freeBytesMin, dateMs),
+    archive: new ArchiveThread(),
+    tempFolder: tempFolderOf(settings),
+    version,
+    freeBytesMin,
+    locate: locator(settings, freeBytesMin, log),
+    dateMs,
+  };
+}
+
+/** `--snapshot` and `--storage-snapshot`. The storage folder is this process's, and nothing is open. Errors: as `restoreAtStart`. */
+export async function restoreBeforeStart({ storage }: NodeSettings, restore: StartRestore, log: ModuleLog): Promise<void> {
+  const { freeBytesMin } = marksOfFolder(storage.storage_path, storage.disk_free_min_mb, storage.disk_reserve_mb);
+  await restoreAtStart({ storagePath: storage.storage_path, verify: verifyReplicas, freeBytesMin, log }, restore);
+}
+
+/** One for each storage folder, as nodes may share `storage.temp_path`. */
+function tempFolderOf({ storage }: NodeSettings): string {
+  const { storage_path: storagePath, temp_path: tempPath } = storage;
+  if (tempPath === null || tempPath === '') return join(storagePath, 'temp');
+  const name = createHash('sha256').update(resolve(storagePath)).digest('hex').slice(0, 16);
+  return join(tempPath, `troupe-${name}`);
+}
+
+function locator(settings: NodeSettings, freeBytesMin: number, log: ModuleLog): LocateArchive {
+  const allowed = snapshotUrlsAllowed(settings);
+  const { service, storage } = settings;
+  const guarded = [service.api_key, service.alt_api_key, service.read_only_api_key].some((key) => key !== null && key !== '');
+  return async (text, { apiKey, peers, signal, tempFolder }) => {
+    const location = readArchiveLocation(text);
+    if (location.kind === 'file') return { path: await localArchivePath(location.path, storage.snapshots_path), release: async () => {} };
+    requireUrlRecovery(service.enable_snapshot_url_recovery);
+    const file = join(tempFolder, `${crypto().randomUUID()}.tmp`);
+    const warn = (message: string, facts: Readonly<Record<string, string>>) => log.warn(message, facts);
+    await fetchArchive({ url: location.url, file, apiKey, freeBytesMin }, { guarded, allowed, peers }, { warn }, signal);
+    return { path: file, release: () => rm(file, { force: true }) };
+  };
+}

@@ -1,0 +1,155 @@
+/** Snapshots between nodes and clusters of different sizes, with each priority. */
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
+import type { LocalNode } from '../../../ops/cluster/local-node.js';
+import { untilCalm } from '../replication/shards.js';
+import { nodeFor, temporaryFolder, until } from '../support.js';
+import { contentOf, download, type ShownSnapshot, upload } from './support.js';
+
+const POINTS = 400;
+
+async function clusterOf(t: TestContext, nodes: number): Promise<LocalCluster> {
+  const cluster = await LocalCluster.start({ nodes, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  return cluster;
+}
+
+type Client = LocalNode['client'];
+
+async function fill(client: Client, name: string, shards: number, copies: number): Promise<unknown[]> {
+  await client.result('PUT', `/collections/${name}`, {
+    vectors: { size: 4, distance: 'Dot' },
+    shard_number: shards,
+    replication_factor: copies,
+  });
+  await client.result('PUT', `/collections/${name}/index?wait=true`, { field_name: 'n', field_schema: 'integer' });
+  const points = Array.from({ length: POINTS }, (_, id) => ({ id, vector: [id, 1, 2, 3], payload: { n: id } }));
+  await client.result('PUT', `/collections/${name}/points?wait=true`, { points });
+  return contentOf(client, name);
+}
+
+async function archiveOf({ client, url }: { readonly client: Client; readonly url: string }, collection: string): Promise<Buffer> {
+  const { name } = await client.result<ShownSnapshot>('POST', `/collections/${collection}/snapshots`);
+  return download(url, `/collections/${collection}/snapshots/${name}`);
+}
+
+async function restore(node: { readonly url: string }, collection: string, archive: Buffer, priority: string): Promise<void> {
+  const { status, text } = await upload(node.url, `/collections/${collection}/snapshots/upload?priority=${priority}`, archive);
+  assert.equal(status, 200, text);
+}
+
+test('a collection of a node of its own goes to a cluster, is spread and copied there, and comes back to a node of its own', async (t) => {
+  const single = await nodeFor(t, { folder: await temporaryFolder(t) });
+  const content = await fill(single.client, 'c', 3, 2);
+  const archive = await archiveOf(single, 'c');
+  const cluster = await clusterOf(t, 3);
+  await restore(cluster.node(2), 'c', archive, 'snapshot');
+  await untilCalm(cluster.node(1), 'c', 2);
+  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'c'), content);
+  // Each node has a snapshot of its own shards; together they are the collection.
+  const back = await nodeFor(t, { folder: await temporaryFolder(t) });
+  for (const node of cluster.nodes) await restore(back, 'c', await archiveOf(node, 'c'), 'snapshot');
+  assert.deepEqual(await contentOf(back.client, 'c'), content);
+});
+
+test('snapshots of the nodes of one cluster make the collection again in a smaller one', async (t) => {
+  const larger = await clusterOf(t, 3);
+  const content = await fill(larger.node(1).client, 'c', 3, 1);
+  const smaller = await clusterOf(t, 2);
+  for (const node of larger.nodes) await restore(smaller.node(2), 'c', await archiveOf(node, 'c'), 'snapshot');
+  await untilCalm(smaller.node(1), 'c', 1);
+  for (const node of smaller.nodes) assert.deepEqual(await contentOf(node.client, 'c'), content);
+});
+
+test('with priority snapshot every replica gets the data of the snapshot, with priority replica they keep theirs', async (t) => {
+  const cluster = await clusterOf(t, 3);
+  const { client } = cluster.node(1);
+  const content = await fill(client, 'c', 2, 3);
+  const archive = await archiveOf(cluster.node(1), 'c');
+  const filter = { must: [{ key: 'n', range: { lt: POINTS / 2 } }] };
+  await client.result('POST', '/collections/c/points/delete?wait=true', { filter });
+  const rest = await contentOf(client, 'c');
+
+  await restore(cluster.node(3), 'c', archive, 'replica');
+  await untilCalm(cluster.node(1), 'c', 3);
+  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'c'), rest, 'replica');
+
+  await restore(cluster.node(3), 'c', archive, 'snapshot');
+  await untilCalm(cluster.node(1), 'c', 3);
+  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'c'), content, 'snapshot');
+  // Replicas that were filled with it follow what comes after.
+  await client.result('PUT', '/collections/c/points?wait=true', { points: [{ id: 9999, vector: [1, 2, 3, 4] }] });
+  for (const node of cluster.nodes) assert.equal((await contentOf(node.client, 'c')).length, POINTS + 1);
+});
+
+test('a new collection of a cluster stays empty with priority replica', async (t) => {
+  const cluster = await clusterOf(t, 2);
+  await fill(cluster.node(1).client, 'c', 1, 2);
+  const archive = await archiveOf(cluster.node(1), 'c');
+  await restore(cluster.node(1), 'd', archive, 'replica');
+  await untilCalm(cluster.node(1), 'd', 2);
+  assert.deepEqual(await contentOf(cluster.node(2).client, 'd'), []);
+});
+
+test('with no_sync the replica of the node that is asked has the data of the snapshot', async (t) => {
+  const cluster = await clusterOf(t, 2);
+  const { client } = cluster.node(1);
+  const content = await fill(client, 'c', 1, 1);
+  await untilCalm(cluster.node(1), 'c', 1);
+  const holder = (
+    await Promise.all(
+      cluster.nodes.map(async (node) => ({
+        node,
+        shown: await node.client.result<{ local_shards: unknown[] }>('GET', '/collections/c/cluster'),
+      })),
+    )
+  ).find(({ shown }) => shown.local_shards.length === 1)?.node as LocalNode;
+  const archive = await archiveOf(holder, 'c');
+  await client.result('POST', '/collections/c/points/delete?wait=true', { filter: {} });
+  await restore(holder, 'c', archive, 'no_sync');
+  assert.deepEqual(
+    await until(
+      () => contentOf(client, 'c'),
+      (points) => points.length > 0,
+    ),
+    content,
+  );
+});
+
+test('a restore under writes loses no write that is acknowledged after it', async (t) => {
+  const cluster = await clusterOf(t, 3);
+  const { client } = cluster.node(1);
+  await fill(client, 'c', 2, 2);
+  const archive = await archiveOf(cluster.node(1), 'c');
+  const kept = new Set<number>();
+  let isRestored = false;
+  let ended = false;
+  const write = async (node: LocalNode, from: number) => {
+    for (let id = from; !ended; id++) {
+      const after = isRestored;
+      const answer = await node.client.call('PUT', '/collections/c/points?wait=true', { points: [{ id, vector: [id, 0, 0, 0] }] });
+      if (answer.status === 200 && after) kept.add(id);
+    }
+  };
+  const writing = cluster.nodes.map((node, at) => write(node, 100_000 * (at + 1)));
+  await restore(cluster.node(2), 'c', archive, 'snapshot');
+  isRestored = true;
+  await untilCalm(cluster.node(1), 'c', 2);
+  const wanted = kept.size + 30;
+  await until(
+    async () => kept.size,
+    (size) => size >= wanted,
+  );
+  ended = true;
+  await Promise.all(writing);
+  for (const node of cluster.nodes) {
+    const ids = new Set((await contentOf(node.client, 'c')).map((point) => (point as { id: number }).id));
+    assert.deepEqual(
+      [...kept].filter((id) => !ids.has(id)),
+      [],
+      'acknowledged and missing',
+    );
+  }
+});
