@@ -13,6 +13,7 @@ from forms import difference, exact, loose_difference
 from qdrant_client import QdrantClient, models
 from random_requests import random_requests
 from reads import reads
+from snapshots import snapshots
 from writes import writes
 
 warnings.filterwarnings("ignore")
@@ -80,6 +81,8 @@ def main():
         tally.compare(name, lambda: ask(rest), lambda: ask(grpc), (lambda: ask(local)) if in_memory else None)
     for name, ask in random_requests(SEED, ROUNDS):
         tally.compare(name, lambda: ask(rest), lambda: ask(grpc), lambda: ask(local))
+
+    snapshots(tally, rest, grpc, f"http://127.0.0.1:{REST_PORT}")
 
     for client, name in ((rest, "rest"), (grpc, "grpc"), (local, "local")):
         client.create_collection(name, **SETTINGS)

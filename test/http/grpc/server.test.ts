@@ -264,7 +264,7 @@ test('a request that cannot be carried out fails with the status that fits', asy
     ['Points/Count', { ...IN_C, timeout: 0 }, INVALID_ARGUMENT],
     ['Points/Count', { collection_name: '' }, INVALID_ARGUMENT],
     ['Points/Upsert', { ...IN_C, wait: true, points: nan }, INVALID_ARGUMENT],
-    ['Snapshots/Create', IN_C, UNIMPLEMENTED],
+    ['Snapshots/Create', { collection_name: 'none' }, NOT_FOUND],
     ['Collections/CreateShardKey', { ...IN_C, request: { shard_key: { keyword: 'a' } } }, FAILED_PRECONDITION],
   ];
   for (const [method, message, code] of codes) assert.equal(await codeOf(method, message), code, `${method} ${JSON.stringify(message)}`);

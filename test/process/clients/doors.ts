@@ -37,6 +37,23 @@ const PAIRS = {
     ({ title, version, commit }) => ({ title, version, commit }),
   ),
 
+  list_snapshots: pair((client, name) => client.listSnapshots(name), 'ListSnapshotsRequest', same, snapshotList),
+  create_snapshot: pair((client, name) => client.createSnapshot(name), 'CreateSnapshotRequest', same, madeSnapshot),
+  delete_snapshot: pair(
+    (client, name, { snapshot_name }) => client.deleteSnapshot(name, snapshot_name as string),
+    'DeleteSnapshotRequest',
+    same,
+    () => true,
+  ),
+  list_full_snapshots: pair((client) => client.listFullSnapshots(), 'ListFullSnapshotsRequest', same, snapshotList),
+  create_full_snapshot: pair((client) => client.createFullSnapshot(), 'CreateFullSnapshotRequest', same, madeSnapshot),
+  delete_full_snapshot: pair(
+    (client, _, { snapshot_name }) => client.deleteFullSnapshot(snapshot_name as string),
+    'DeleteFullSnapshotRequest',
+    same,
+    () => true,
+  ),
+
   get_collections: pair(
     (client) => client.getCollections(),
     'ListCollectionsRequest',
@@ -301,6 +318,19 @@ function groups({ result }: { [key: string]: Json }): unknown {
 /** The client for REST asks for payloads unless it is told not to. */
 function withPayload(message: (args: Members) => Args): DoorPair['message'] {
   return (args) => message({ with_payload: true, ...args });
+}
+
+function snapshotList({ snapshot_descriptions }: Args): Json {
+  return (snapshot_descriptions as Args[]).map(describedSnapshot);
+}
+
+function madeSnapshot({ snapshot_description }: Args): Json {
+  return describedSnapshot(snapshot_description as Args);
+}
+
+/** Times have a zone over gRPC. */
+function describedSnapshot({ creation_time, size, ...more }: Args): Json {
+  return { ...more, creation_time: (creation_time as string).replace('Z', ''), size: Number(size) };
 }
 
 function writing(message: (args: Args) => Args): DoorPair['message'] {
