@@ -2,7 +2,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { ArchivePort } from '../../storage/archive/port.js';
-import type { SnapshotApi } from './snapshot-api.js';
+import { NO_SNAPSHOT_FIGURES, type SnapshotApi } from './snapshot-api.js';
 
 const refuse = (): never => {
   throw new TroupeError('unsupported', 'this node was started without a place for snapshots');
@@ -10,6 +10,7 @@ const refuse = (): never => {
 const reject = async (): Promise<never> => refuse();
 
 export const NO_SNAPSHOTS: SnapshotApi = {
+  figures: () => NO_SNAPSHOT_FIGURES,
   check: refuse,
   list: reject,
   describe: reject,

@@ -37,8 +37,20 @@ export interface UploadFile {
   discard(): Promise<void>;
 }
 
+/** What has become of snapshots of a collection since the start of the process. */
+export interface SnapshotFigures {
+  readonly created: number;
+  /** Snapshots that are being made, or wait for their turn. */
+  readonly creating: number;
+  readonly restoring: number;
+}
+
+export const NO_SNAPSHOT_FIGURES: SnapshotFigures = { created: 0, creating: 0, restoring: 0 };
+
 /** Aliases may stand for collections. Errors of all calls: `notFound` for the collection, the shard and the snapshot; `storage`; `unavailable`. */
 export interface SnapshotApi {
+  /** Of a collection by its own name. */
+  figures(collection: string): SnapshotFigures;
   /** Throws `notFound` if the place names a collection or a shard that is not there. */
   check(place: SnapshotPlace): void;
   list(place: SnapshotPlace): Promise<readonly SnapshotRecord[]>;

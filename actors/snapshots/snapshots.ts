@@ -24,7 +24,14 @@ import { archiveName, type CopiedCollection, copyCollection, removeCopies, shard
 import type { SnapshotsMessage, SnapshotWork } from './messages.js';
 import type { CollectionFinder, NamedCollection } from './names.js';
 import { restoreArchive } from './restore.js';
-import type { RestoreOptions, RestoreTarget, SnapshotApi, UploadFile } from './snapshot-api.js';
+import {
+  NO_SNAPSHOT_FIGURES,
+  type RestoreOptions,
+  type RestoreTarget,
+  type SnapshotApi,
+  type SnapshotFigures,
+  type UploadFile,
+} from './snapshot-api.js';
 
 /** What a node needs for snapshots, beside its collections. */
 export interface SnapshotOptions {
@@ -77,10 +84,15 @@ const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 export class Snapshots implements SnapshotApi {
   readonly #closing = new AbortController();
   readonly #prepared: Promise<void>;
+  readonly #figures = new Map<string, SnapshotFigures>();
 
   constructor(private readonly parts: SnapshotsParts) {
     this.#prepared = this.#sweep();
     this.#prepared.catch((error: unknown) => parts.log.warn(`leftovers of snapshots could not be removed: ${String(error)}`));
+  }
+
+  figures(collection: string): SnapshotFigures {
+    return this.#figures.get(collection) ?? NO_SNAPSHOT_FIGURES;
   }
 
   check(place: SnapshotPlace): void {
@@ -283,6 +295,23 @@ export class Snapshots implements SnapshotApi {
     const { actor } = this.parts;
     const { signal } = this.#closing;
     signal.throwIfAborted();
+    this.#count(work, 1, 0);
+    try {
+      const value = await this.#inItsTurn(actor, work, run);
+      this.#count(work, -1, work.kind === 'create' ? 1 : 0);
+      return value;
+    } catch (error) {
+      this.#count(work, -1, 0);
+      throw error;
+    }
+  }
+
+  async #inItsTurn<Value>(
+    actor: ActorRef<SnapshotsMessage>,
+    work: SnapshotWork,
+    run: (onProgress: (doneBytes: number, totalBytes: number) => void, signal: AbortSignal) => Promise<Value>,
+  ): Promise<Value> {
+    const { signal } = this.#closing;
     await this.#prepared;
     const id = await actor.ask<number>((replyTo) => ({ kind: 'begin', work, replyTo }), TURN_MS);
     try {
@@ -294,6 +323,15 @@ export class Snapshots implements SnapshotApi {
       actor.report({ kind: 'ended', id, error: errorFacts(error).detail });
       throw error;
     }
+  }
+
+  /** A snapshot of the whole storage is one of no collection. */
+  #count({ collection, kind }: SnapshotWork, running: number, created: number): void {
+    if (collection === null) return;
+    const before = this.figures(collection);
+    const creating = before.creating + (kind === 'create' ? running : 0);
+    const restoring = before.restoring + (kind === 'restore' ? running : 0);
+    this.#figures.set(collection, { created: before.created + created, creating, restoring });
   }
 
   async #newFile(): Promise<string> {

@@ -5,6 +5,7 @@ import { BUCKET_SECONDS, type Durations } from '../../actors/context/durations.j
 import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { LongWork } from '../../actors/runtime/long-works.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
+import type { SnapshotFigures } from '../../actors/snapshots/snapshot-api.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../../protocols/model/collection.js';
 import { readSystemFile } from '../../storage/memory/system-file.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
@@ -21,6 +22,7 @@ export interface MetricsOptions {
 
 /** Figures of one collection. */
 interface CollectionFigures {
+  readonly snapshots: SnapshotFigures;
   readonly id: string;
   /** The label `id`, as text. */
   readonly idLabels: string;
@@ -63,7 +65,7 @@ function* collectionFigures(node: NodeApi, shown: (name: string) => string): Lon
 
 /** Null for one that was deleted since. */
 function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures | null {
-  const shown = { id, idLabels: labelText({ id }) };
+  const shown = { id, idLabels: labelText({ id }), snapshots: node.snapshots.figures(name) };
   try {
     const info = node.info(name);
     const optimizations = node.optimizations(name);
@@ -85,7 +87,7 @@ function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures |
   }
 }
 
-const NO_FIGURES: Omit<CollectionFigures, 'id' | 'idLabels'> = {
+const NO_FIGURES: Omit<CollectionFigures, 'id' | 'idLabels' | 'snapshots'> = {
   points: 0,
   segments: 0,
   indexedVectors: 0,
@@ -156,9 +158,17 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
       'points that reads see once they are indexed',
       (collection) => collection.deferredPoints,
     );
+  yield* perCollection(
+    writer,
+    collections,
+    'snapshot_creation_running',
+    'snapshots that are being made',
+    ({ snapshots }) => snapshots.creating,
+  );
+  yield* perCollection(writer, collections, 'snapshot_recovery_running', 'restores under way', ({ snapshots }) => snapshots.restoring);
   writer.family('snapshot_created_total', 'counter', 'snapshots made');
-  for (const { idLabels } of collections) {
-    writer.labelled('snapshot_created_total', idLabels, 0);
+  for (const { idLabels, snapshots } of collections) {
+    writer.labelled('snapshot_created_total', idLabels, snapshots.created);
     yield;
   }
 }

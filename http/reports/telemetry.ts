@@ -48,7 +48,12 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     collections: LongObject.of({
       number_of_collections: names.length,
       max_collections: services.maxCollections ?? undefined,
-      ...(detailed ? { collections: new LongList(collectionReports(services, names, shownOptions)), snapshots: [] } : {}),
+      ...(detailed
+        ? {
+            collections: new LongList(collectionReports(services, names, shownOptions)),
+            snapshots: new LongList(snapshotReports(services, names, shown)),
+          }
+        : {}),
     }),
     cluster: telemetryClusterReport(cluster, shown),
     requests: { rest: { responses: restResponses(services) }, grpc: { responses: grpcResponses(services) } },
@@ -149,6 +154,15 @@ function* collectionReports({ node }: DoorServices, names: readonly string[], op
   for (const name of names) {
     const report = collectionReport(node, name, options);
     if (report !== null) yield report;
+  }
+}
+
+/** Of collections that snapshots were made or restored of. */
+function* snapshotReports({ node }: DoorServices, names: readonly string[], shown: ShowName): Generator<Json> {
+  for (const name of names) {
+    const { created, creating, restoring } = node.snapshots.figures(name);
+    if (created + creating + restoring === 0) continue;
+    yield { id: shown(name), running_snapshots: creating, running_snapshot_recovery: restoring, total_snapshot_creations: created };
   }
 }
 

@@ -39,6 +39,25 @@ test('metrics count requests by route and status and carry the prefix', async ()
   }
 });
 
+test('metrics and telemetry tell how many snapshots were made and are under way, by collection', async () => {
+  const { door, node, url } = await openDoor();
+  try {
+    await fetch(`${url}/collections/c`, { method: 'PUT', body: '{"vectors":{"size":4,"distance":"Dot"}}' });
+    node.snapshots.shown = { created: 3, creating: 1, restoring: 2 };
+    const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n');
+    for (const line of ['snapshot_created_total{id="c"} 3', 'snapshot_creation_running{id="c"} 1', 'snapshot_recovery_running{id="c"} 2'])
+      assert.ok(lines.includes(line), line);
+    const { result } = (await (await fetch(`${url}/telemetry?details_level=2`)).json()) as {
+      result: { collections: { snapshots: unknown } };
+    };
+    assert.deepEqual(result.collections.snapshots, [
+      { id: 'c', running_snapshots: 1, running_snapshot_recovery: 2, total_snapshot_creations: 3 },
+    ]);
+  } finally {
+    await door.close(1000);
+  }
+});
+
 test('labels are escaped, buckets cumulated', () => {
   const out = new TextBytes();
   const writer = new MetricsWriter('', out);

@@ -6,7 +6,14 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import type { RestoreOptions, RestoreTarget, SnapshotApi, UploadFile } from '../../../actors/snapshots/snapshot-api.js';
+import {
+  NO_SNAPSHOT_FIGURES,
+  type RestoreOptions,
+  type RestoreTarget,
+  type SnapshotApi,
+  type SnapshotFigures,
+  type UploadFile,
+} from '../../../actors/snapshots/snapshot-api.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { ArchiveRange, OpenArchive, SnapshotPlace, SnapshotRecord } from '../../../storage/snapshot-store/snapshot-store.js';
 
@@ -36,11 +43,17 @@ export class FakeSnapshots implements SnapshotApi {
   roomBytes = Number.POSITIVE_INFINITY;
   /** Bytes of uploads that room was asked for. */
   askedBytes = 0;
+  /** Told of each collection. */
+  shown: SnapshotFigures = NO_SNAPSHOT_FIGURES;
   /** Awaited by `create`, `remove` and restores. */
   before: () => Promise<void> = () => Promise.resolve();
   readonly #kept = new Map<string, Map<string, Kept>>();
   readonly #folder = mkdtempSync(join(tmpdir(), 'troupe-uploads-'));
   #made = 0;
+
+  figures(): SnapshotFigures {
+    return this.shown;
+  }
 
   /** exists: of collections. Each has the shards 0 and 1. */
   constructor(private readonly exists: (collection: string) => boolean) {}
