@@ -125,6 +125,8 @@ const NO_RULES: Readonly<Record<string, readonly string[]>> = {
   'vectors/': ['L1', 'L2'],
   'vectors/murmur3.ts': ['C1', 'C2'],
   'ops/': ['S3'],
+  'README.md': ['S3'],
+  'CHANGELOG.md': ['S3'],
   'storage/snapshot-store/': ['S3'],
   'test/storage/snapshot-store/': ['S3'],
   'test/ops/config/snapshot-settings.test.ts': ['S3'],
