@@ -42,7 +42,7 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
   const inClone: Place = { folder: troupe, environment: { ...npm, ...ports, CURL_HOME: base } };
   const inProgram: Place = { folder: program, environment: npm };
 
-  const [start, everything, search, texts, build, install, code, cluster, ask, configure, ...others] = blocksOf(
+  const [start, everything, search, texts, build, install, code, cluster, ask, save, configure, ...others] = blocksOf(
     await readFile(join(troupe, 'README.md'), 'utf8'),
   );
   assert.deepEqual(others, [], 'a block that this test does not run');
@@ -52,12 +52,14 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
     await run(build as string, inClone);
   });
 
-  await t.test('npm start, a first search and a search for texts', async (context) => {
+  await t.test('npm start, a first search, a search for texts, and snapshots', async (context) => {
     await serve(context, start as string, http, inClone);
     const cities = answers(await run((search as string).replaceAll(':6333', `:${http}`), inClone));
     assert.deepEqual(idsIn(cities.at(-1)), [1, 2]);
     const notes = answers(await run((texts as string).replaceAll(':6333', `:${http}`), inClone));
     assert.deepEqual(idsIn(notes.at(-1)), [1]);
+    const saved = answers(await run((save as string).replaceAll(':6333', `:${http}`), inClone));
+    assert.deepEqual((saved.at(-1) as { result: unknown }).result, { count: 2 });
     assert.ok(existsSync(join(troupe, 'data')), 'the data is in ./data');
   });
 
