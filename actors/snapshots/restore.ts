@@ -58,16 +58,15 @@ export async function restoreArchive(parts: RestoreParts, work: RestoreWork): Pr
     const archived = collectionOf(unpacked.manifest, target);
     await checkShards(services, unpacked, folder);
     const { config, keys } = archivedCollection(archived.name, archived.description);
-    const { found, isNew } = await collectionFor(parts, target, config, keys);
+    const known = parts.names.known(target.collection);
+    if (known === null) await createFor(parts, target, config, keys);
+    else checkFits(known, config);
     try {
-      await putInPlace(parts, work, { archived, folder, found, isNew, keys, kind: unpacked.manifest.kind });
+      if (known === null) await createKeys(parts, target.collection, keys);
+      const found = known ?? (await settled(parts, target.collection));
+      await putInPlace(parts, work, { archived, folder, found, isNew: known === null, keys, kind: unpacked.manifest.kind });
     } catch (error) {
-      if (isNew)
-        await parts
-          .deleteCollection(found.name, CREATE_MS)
-          .catch((failure: unknown) =>
-            parts.log.warn(`collection ${found.name}, made for a restore that has failed, could not be deleted: ${String(failure)}`),
-          );
+      if (known === null) await removeNew(parts, target.collection);
       throw error;
     }
   } finally {
@@ -98,33 +97,41 @@ async function checkShards({ verified }: NodeServices, { manifest }: UnpackedArc
     }
 }
 
-/** The collection that is restored; a missing one is created as the archive describes it. */
-async function collectionFor(
-  parts: RestoreParts,
+/** Errors: `wrongInput` for a snapshot of other points; `conflict` while points move between shards. */
+function checkFits({ entry, name, record }: NamedCollection, config: CollectionConfig): void {
+  if (record !== null && (record.resharding !== null || record.keyCopy !== null))
+    throw new TroupeError('conflict', `points of collection ${name} are moving between its shards: restore it when that has ended`);
+  const own = record?.config ?? entry?.config ?? null;
+  const refusal = own === null ? null : incompatibility(config, own);
+  if (refusal !== null) throw new TroupeError('wrongInput', `the snapshot does not fit collection ${name}: ${refusal}`);
+}
+
+async function createFor(
+  { cluster, createCollection }: RestoreParts,
   { collection, shardId }: RestoreTarget,
   config: CollectionConfig,
   keys: readonly ArchivedKey[],
-): Promise<{ readonly found: NamedCollection; readonly isNew: boolean }> {
-  const known = parts.names.known(collection);
-  if (known !== null) {
-    const own = known.record?.config ?? known.entry?.config ?? null;
-    const refusal = own === null ? null : incompatibility(config, own);
-    if (refusal !== null) throw new TroupeError('wrongInput', `the snapshot does not fit collection ${known.name}: ${refusal}`);
-    return { found: known, isNew: false };
-  }
+): Promise<void> {
   if (shardId !== null) throw new TroupeError('notFound', `Collection \`${collection}\` doesn't exist!`);
-  const isCustom = config.params.sharding_method === 'custom';
-  if (isCustom && keys.length > 0 && parts.cluster === null)
+  if (keys.length > 0 && cluster === null)
     throw new TroupeError(
       'wrongInput',
       'the snapshot has shards of shard keys: restore it in a cluster, as a node without one has no shard keys',
     );
-  await parts.createCollection(collection, config, CREATE_MS);
+  await createCollection(collection, config, CREATE_MS);
+}
+
+async function createKeys({ cluster }: RestoreParts, collection: string, keys: readonly ArchivedKey[]): Promise<void> {
   for (const { key, shards } of keys) {
     const shape = { shardsNumber: shards.length, replicationFactor: null, placement: null, initialState: null };
-    await parts.cluster?.updateCollectionCluster(collection, { kind: 'createShardKey', key, ...shape }, CREATE_MS);
+    await cluster?.updateCollectionCluster(collection, { kind: 'createShardKey', key, ...shape }, CREATE_MS);
   }
-  return { found: await settled(parts, collection), isNew: true };
+}
+
+async function removeNew({ deleteCollection, log }: RestoreParts, collection: string): Promise<void> {
+  await deleteCollection(collection, CREATE_MS).catch((error: unknown) =>
+    log.warn(`collection ${collection}, made for a restore that has failed, could not be deleted: ${String(error)}`),
+  );
 }
 
 /** The new collection, once each of its shards has a leader and those of this node are open. */

@@ -47,15 +47,19 @@ export async function create(services: DoorServices, request: OnCollection): Pro
   const name = path.collection_name;
   const timeoutMs = timeoutMsOf(query);
   checkNewCollectionName(name);
-  const { node, maxCollections } = services;
+  const { node } = services;
   const config = decodeCreateCollection(settingsOf(request), services.defaults, peerCount(node));
-  if (maxCollections !== null && !node.exists(name) && node.listCollections().length >= maxCollections) {
-    throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
-  }
+  checkCollectionLimit(services, name);
   services.disk.require(0);
   await node.createCollection(name, config, timeoutMs);
   warnOfHints(services, name, config);
   return result(true);
+}
+
+/** Whether there may be a collection of this name. Errors: `wrongInput` beyond `storage.max_collections`. */
+export function checkCollectionLimit({ maxCollections, node }: DoorServices, name: string): void {
+  if (maxCollections === null || node.exists(name) || node.listCollections().length < maxCollections) return;
+  throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
 }
 
 export async function update(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {

@@ -9,6 +9,7 @@ import { ACCEPTED, type HttpAnswer, result } from '../context/answer.js';
 import { type Handler, settingsOf } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
 import type { DownloadHandler, UploadHandler } from '../context/transfers.js';
+import { checkCollectionLimit } from './collections.js';
 
 type Path<Names extends string> = Readonly<Record<Names, string>>;
 /** The list of snapshots that a path leads to. Errors: `wrongInput`. */
@@ -118,8 +119,9 @@ function restoring(services: DoorServices, target: RestoreTarget, query: QueryPa
 }
 
 /** A collection that is there, or can be made under this name. Errors: `invalidPath`. */
-function collectionTarget({ node }: DoorServices, { collection_name: collection }: Path<OfCollection>): RestoreTarget {
-  if (!node.exists(collection)) checkNewCollectionName(collection);
+function collectionTarget(services: DoorServices, { collection_name: collection }: Path<OfCollection>): RestoreTarget {
+  if (!services.node.exists(collection)) checkNewCollectionName(collection);
+  checkCollectionLimit(services, collection);
   return { collection, shardId: null };
 }
 

@@ -283,6 +283,16 @@ for (const [way, options] of Object.entries(WAYS)) {
     assert.equal((await call(harness, 'GET', '/healthz')).status, 200);
   });
 
+  test(`${way}: a restore makes no more collections than there may be`, async (t) => {
+    const harness = await openWithCollection(t, { ...options, maxCollections: 1 });
+    const body = { body: JSON.stringify({ location: 'http://h/a' }) };
+    const refused = await call(harness, 'PUT', '/collections/d/snapshots/recover', body);
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /Max collections limit reached: 1/);
+    assert.equal((await call(harness, 'PUT', '/collections/c/snapshots/recover', body)).status, 200);
+    assert.equal(harness.node.snapshots.restored.length, 1);
+  });
+
   test(`${way}: a collection or a shard is restored from a place that the request names`, async (t) => {
     const harness = await openWithCollection(t, options);
     const put = (path: string, body: object) => call(harness, 'PUT', path, { body: JSON.stringify(body) });

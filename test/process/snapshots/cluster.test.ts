@@ -63,6 +63,37 @@ test('snapshots of the nodes of one cluster make the collection again in a small
   for (const node of smaller.nodes) assert.deepEqual(await contentOf(node.client, 'c'), content);
 });
 
+test('shard keys are made again with their points, whatever ids their shards get', async (t) => {
+  const source = await clusterOf(t, 2);
+  const { client } = source.node(1);
+  const body = { vectors: { size: 4, distance: 'Dot' }, sharding_method: 'custom', shard_number: 2 };
+  await client.result('PUT', '/collections/c', body);
+  const keys = ['red', 'blue', 7];
+  for (const shard_key of keys) await client.result('PUT', '/collections/c/shards', { shard_key });
+  for (const [at, shard_key] of keys.entries()) {
+    const points = Array.from({ length: 60 }, (_, id) => ({ id: at * 1000 + id, vector: [id, at, 2, 3], payload: { n: id } }));
+    await client.result('PUT', '/collections/c/points?wait=true', { points, shard_key });
+  }
+  const content = await contentOf(client, 'c');
+  const target = await clusterOf(t, 3);
+  for (const node of source.nodes) await restore(target.node(2), 'c', await archiveOf(node, 'c'), 'snapshot');
+  await untilCalm(target.node(1), 'c', 1);
+  for (const node of target.nodes) assert.deepEqual(await contentOf(node.client, 'c'), content);
+  for (const shard_key of keys) {
+    const { count } = await target.node(3).client.result<{ count: number }>('POST', '/collections/c/points/count', { shard_key });
+    assert.equal(count, 60, String(shard_key));
+  }
+  const alone = await nodeFor(t, { folder: await temporaryFolder(t) });
+  const { status, text } = await upload(
+    alone.url,
+    '/collections/c/snapshots/upload?priority=snapshot',
+    await archiveOf(source.node(1), 'c'),
+  );
+  assert.equal(status, 400, text);
+  assert.match(text, /restore it in a cluster/);
+  assert.deepEqual(await alone.client.result('GET', '/collections'), { collections: [] });
+});
+
 test('with priority snapshot every replica gets the data of the snapshot, with priority replica they keep theirs', async (t) => {
   const cluster = await clusterOf(t, 3);
   const { client } = cluster.node(1);
