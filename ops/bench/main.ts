@@ -29,6 +29,8 @@ import { replicationMarkdown } from './replication/report.js';
 import { measureReplication, REPLICATION_PARTS, type ReplicationPart } from './replication/run.js';
 import { type RequestsChapter, requestsMarkdown } from './requests/report.js';
 import { measureRequests } from './requests/run.js';
+import { type SnapshotsChapter, snapshotsMarkdown } from './snapshots/report.js';
+import { measureSnapshots } from './snapshots/run.js';
 import { type StartChapter, startMarkdown } from './start/report.js';
 import { measureStart } from './start/run.js';
 import { type BesideRow, measureBeside } from './writes/run.js';
@@ -50,6 +52,7 @@ const HELP = `npm run bench -- [options]
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
+  --snapshots        a snapshot of --count (default 1,000,000) points × 128 instead: made, downloaded, uploaded, restored, beside a light load
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
   --part LIST        of --replication: throughput, moves, resharding; default all
@@ -74,6 +77,7 @@ const { values: options } = parseArgs({
     beside: { type: 'string' },
     collections: { type: 'boolean', default: false },
     writes: { type: 'boolean', default: false },
+    snapshots: { type: 'boolean', default: false },
     cluster: { type: 'boolean', default: false },
     replication: { type: 'boolean', default: false },
     part: { type: 'string' },
@@ -116,6 +120,10 @@ if (options.writes) {
   await benchWrites();
 } else if (options.collections) {
   await benchCollections();
+  process.exit(0);
+}
+if (options.snapshots) {
+  await benchSnapshots();
   process.exit(0);
 }
 if (options.cluster) {
@@ -247,6 +255,27 @@ async function benchCollections(): Promise<void> {
     const chapter: CollectionsChapter = { ...run(), rows, count, searched, seed };
     console.log(`\n${collectionsMarkdown(chapter)}`);
     keep('collections', chapter, collectionsMarkdown(chapter));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchSnapshots(): Promise<void> {
+  const count = Number(options.count ?? (options.quick ? 100_000 : 1_000_000));
+  const dataset = makeSynthetic(count, 128, 500, seed);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  const { profileFolder } = settings;
+  try {
+    const measured = await measureSnapshots({
+      dataset,
+      folder,
+      idleMs: options.quick ? 3000 : 10_000,
+      nodeArguments: profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
+    });
+    const chapter: SnapshotsChapter = { ...measured, ...run(), description: dataset.description, seed };
+    console.log(`\n${snapshotsMarkdown(chapter)}`);
+    if (profileFolder !== null) console.log(profileSummary(profileFolder));
+    else keep('snapshots', chapter, snapshotsMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -10,7 +10,8 @@ import { type Dataset, makeSynthetic, PAYLOAD_FIELDS, rowText } from '../common/
 import { type Helper, startHelper } from '../common/helper.js';
 import type { LoadResult, ToLoad } from '../common/jobs.js';
 import { cpuSeconds } from '../common/measure.js';
-import { queryMessage, upsertMessage } from '../common/protobuf.js';
+import { grpcUploadRequests } from '../common/prepared.js';
+import { queryMessage } from '../common/protobuf.js';
 import { grpcRequest, jsonRequest, writeRequests } from '../common/requests.js';
 import { type MultiLike, makeMultiLike, makeTextLike, type SparseRow, type TextLike } from './data.js';
 import { multiByScan, sparseByPostings } from './yardsticks.js';
@@ -107,7 +108,7 @@ async function measureUpload(context: Context, dataset: Dataset, kind: string): 
     for (const protocol of ['rest', 'grpc'] as const) {
       const name = `${protocol}_${round}`;
       await createDigits(context, name, 0, dataset);
-      const requests = protocol === 'rest' ? restUpload(dataset, name) : grpcUpload(dataset, name);
+      const requests = protocol === 'rest' ? restUpload(dataset, name) : grpcUploadRequests(dataset, name);
       const timed = await run(context, requests, { protocol, requests: batches });
       if (round > 0) (figures[protocol] as Timed[]).push(timed);
       await context.client.result('DELETE', `/collections/${name}`);
@@ -396,19 +397,6 @@ function* restUpload(dataset: Dataset, collection: string): Generator<Buffer> {
       );
     }
     yield jsonRequest('PUT', `/collections/${collection}/points?wait=true`, `{"points":[${points.join(',')}]}`);
-  }
-}
-
-function* grpcUpload(dataset: Dataset, collection: string): Generator<Buffer> {
-  const { dim, vectors, payloads } = dataset;
-  for (let from = 0; from < dataset.count; from += BATCH) {
-    const rows = Array.from({ length: Math.min(BATCH, dataset.count - from) }, (_, i) => from + i);
-    const points = rows.map((id) => ({
-      id,
-      vector: vectors.subarray(id * dim, (id + 1) * dim),
-      payload: { ...payloads[id] } as Record<string, string | number>,
-    }));
-    yield grpcRequest('Upsert', upsertMessage(collection, points));
   }
 }
 

@@ -14,7 +14,7 @@ export interface Helper<Job> {
 
 type Reply = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: string };
 
-const HELPERS = { load: 'load.js', baseline: 'baseline.js' } as const;
+const HELPERS = { load: 'load.js', baseline: 'baseline.js', probe: '../snapshots/probe.js' } as const;
 
 /** Starts the helper as a process that ends when this one does. */
 export function startHelper<Job extends object>(name: keyof typeof HELPERS): Helper<Job> {

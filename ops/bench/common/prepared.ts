@@ -5,7 +5,8 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Dataset, rowText } from './dataset.js';
 import type { BaselineData, Truth } from './jobs.js';
-import { jsonRequest } from './requests.js';
+import { upsertMessage } from './protobuf.js';
+import { grpcRequest, jsonRequest } from './requests.js';
 
 export const UPLOAD_BATCH = 256;
 
@@ -19,6 +20,19 @@ export function* uploadRequests(dataset: Dataset, collection: string): Generator
       points.push(`{"id":${row},"vector":${rowText(dataset.vectors, dataset.dim, row)},"payload":${payload}}`);
     }
     yield jsonRequest('PUT', path, `{"points":[${points.join(',')}]}`);
+  }
+}
+
+/** The same as gRPC calls. */
+export function* grpcUploadRequests({ count, dim, payloads, vectors }: Dataset, collection: string): Generator<Buffer> {
+  for (let from = 0; from < count; from += UPLOAD_BATCH) {
+    const rows = Array.from({ length: Math.min(UPLOAD_BATCH, count - from) }, (_, i) => from + i);
+    const points = rows.map((id) => ({
+      id,
+      vector: vectors.subarray(id * dim, (id + 1) * dim),
+      payload: { ...payloads[id] } as Record<string, string | number>,
+    }));
+    yield grpcRequest('Upsert', upsertMessage(collection, points));
   }
 }
 
