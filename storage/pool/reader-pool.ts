@@ -14,7 +14,7 @@ import { HEAVY_BODY_BYTES } from '../../query/effort.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { steadyNowMs } from '../threads/clock.js';
-import { GarbageCollector } from '../threads/collect-garbage.js';
+import { beginCollection, GarbageCollector } from '../threads/collect-garbage.js';
 import { CommonMemories } from '../threads/common-memories.js';
 import { threadEntry } from '../threads/entries.js';
 import { KnownReads } from '../threads/known-reads.js';
@@ -171,7 +171,7 @@ export class ReaderPool {
   /** Asleep replicas that are gone, of which readers have not heard. */
   private forgotten: ReplicaKey[] = [];
   private tellingSleeping: NodeJS.Immediate | null = null;
-  private readonly garbage = new GarbageCollector();
+  private readonly garbage = new GarbageCollector(beginCollection);
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
   private answerMs = 1;
   private lastAnswerMs = 0;

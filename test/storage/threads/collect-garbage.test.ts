@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { GrowingBytes } from '../../../http/context/growing-bytes.js';
 import { memoryBudget } from '../../../storage/memory/budget.js';
 import { SharedLedger } from '../../../storage/memory/shared-ledger.js';
-import { GarbageCollector, LeftMemory } from '../../../storage/threads/collect-garbage.js';
+import { beginCollection, GarbageCollector, LeftMemory } from '../../../storage/threads/collect-garbage.js';
 
 /** Timers of a clock that tests move, and how many garbage collections ran. */
 function fakeTime() {
@@ -78,3 +79,37 @@ test('a thread of a small container does not keep the bodies of requests that ar
   const { arrayBuffers } = process.memoryUsage();
   assert.ok(arrayBuffers - before < 16 << 20, `${(arrayBuffers - before) >> 20} MB of 60 are left`);
 });
+
+test('the main thread has its garbage collected without a stop for the whole heap', { timeout: 30_000 }, async () => {
+  const collected = firstMajorCollection();
+  let registry = new FinalizationRegistry(() => {});
+  const freed = new Promise((done) => {
+    registry = new FinalizationRegistry(done);
+  });
+  registry.register(new SharedArrayBuffer(1 << 20), 'freed');
+  // V8's steps keep no process alive, and a registry that nothing refers to says nothing.
+  const alive = setInterval(() => registry.unregister(alive), 1000);
+  beginCollection();
+  const { flags } = await collected;
+  assert.equal(flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED, 0);
+  assert.equal(await freed, 'freed');
+  clearInterval(alive);
+});
+
+interface Collection {
+  readonly kind: number;
+  readonly flags: number;
+}
+
+function firstMajorCollection(): Promise<Collection> {
+  return new Promise((done) => {
+    const observer = new PerformanceObserver((list) => {
+      const details = list.getEntries().map((entry) => (entry as PerformanceEntry & { detail: Collection }).detail);
+      const major = details.find(({ kind }) => kind === constants.NODE_PERFORMANCE_GC_MAJOR);
+      if (major === undefined) return;
+      observer.disconnect();
+      done(major);
+    });
+    observer.observe({ entryTypes: ['gc'] });
+  });
+}
