@@ -1,9 +1,13 @@
 /** Restores snapshots before a node opens its collections. */
 
+import { existsSync } from 'node:fs';
 import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
+import { basesBeside } from '../../storage/archive/bases.js';
 import type { ArchiveCollection, ArchiveKind, ArchiveManifest } from '../../storage/archive/manifest.js';
 import { unpackedShard } from '../../storage/archive/members.js';
+import type { UnpackedArchive, UnpackLimits } from '../../storage/archive/port.js';
+import { manifestOfFile } from '../../storage/archive/read-archive.js';
 import { unpackArchive } from '../../storage/archive/unpack.js';
 import { folderName } from '../../storage/disk/folder-name.js';
 import { type CollectionStore, openCollectionStore } from '../collection/store.js';
@@ -79,13 +83,19 @@ async function unpack(
   const folder = store.staging(`restore-${crypto().randomUUID()}`);
   folders.push(folder);
   const limits = { bytesMax: Number.MAX_SAFE_INTEGER, freeBytesMin };
-  const { manifest } = await unpackArchive({ from: file, folder, limits, expectedSha256: null }).catch((error: unknown) => {
+  const { manifest } = await unpackWithBases(file, folder, limits).catch((error: unknown) => {
     throw error instanceof TroupeError ? new TroupeError(error.code, `${file}: ${error.detail}`, { cause: error }) : error;
   });
   const shards = manifest.collections.flatMap((archived, at) => [...shardsOf(folder, at, archived).values()]);
   for (const [shard, damaged] of await verify(shards))
     if (damaged !== null) throw new TroupeError('wrongInput', `${file} cannot be used: ${shard.slice(folder.length + 1)}: ${damaged}`);
   return { folder, manifest };
+}
+
+/** Bases lie beside the file. */
+async function unpackWithBases(file: string, folder: string, limits: UnpackLimits): Promise<UnpackedArchive> {
+  const bases = await basesBeside(file, await manifestOfFile(file), async (base) => (existsSync(base) ? manifestOfFile(base) : null));
+  return unpackArchive({ from: file, bases, folder, limits, expectedSha256: null });
 }
 
 function shardsOf(folder: string, at: number, { shards }: ArchiveCollection): Map<number, string> {

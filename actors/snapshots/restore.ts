@@ -5,7 +5,7 @@ import { crypto } from '../../protocols/late-modules.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ArchiveCollection, ArchiveManifest } from '../../storage/archive/manifest.js';
 import { unpackedShard } from '../../storage/archive/members.js';
-import type { ArchivePort, UnpackedArchive } from '../../storage/archive/port.js';
+import type { ArchivePort, BaseFile, UnpackedArchive } from '../../storage/archive/port.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
@@ -34,6 +34,8 @@ export interface RestoreParts {
 export interface RestoreWork {
   readonly target: RestoreTarget;
   readonly file: string;
+  /** Those that the archive needs, nearest first. */
+  readonly bases: readonly BaseFile[];
   readonly options: RestoreOptions;
   readonly signal: AbortSignal;
   readonly onProgress: (doneBytes: number, totalBytes: number) => void;
@@ -50,11 +52,11 @@ const SETTLE_PAUSE_MS = 20;
  */
 export async function restoreArchive(parts: RestoreParts, work: RestoreWork): Promise<void> {
   const { archive, freeBytesMin, services } = parts;
-  const { file, onProgress, options, signal, target } = work;
+  const { bases, file, onProgress, options, signal, target } = work;
   const folder = services.store.staging(`restore-${crypto().randomUUID()}`);
   const limits = { bytesMax: Number.MAX_SAFE_INTEGER, freeBytesMin };
   try {
-    const unpacked = await archive.unpack({ file, folder, limits, expectedSha256: options.checksum }, { signal, onProgress });
+    const unpacked = await archive.unpack({ file, bases, folder, limits, expectedSha256: options.checksum }, { signal, onProgress });
     const archived = collectionOf(unpacked.manifest, target);
     await checkShards(services, unpacked, folder);
     const { config, keys } = archivedCollection(archived.name, archived.description);

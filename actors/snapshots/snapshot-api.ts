@@ -29,6 +29,11 @@ export interface RestoreOptions {
   readonly checksum: string | null;
 }
 
+export interface ListedSnapshot extends SnapshotRecord {
+  /** The snapshot of the same place that it cannot be restored without; null: it has all of its files. */
+  readonly base: string | null;
+}
+
 /** A file that an upload is written to. It is removed with `discard`, or taken by `restoreUploaded`. */
 export interface UploadFile {
   readonly path: string;
@@ -53,10 +58,14 @@ export interface SnapshotApi {
   figures(collection: string): SnapshotFigures;
   /** Throws `notFound` if the place names a collection or a shard that is not there. */
   check(place: SnapshotPlace): void;
-  list(place: SnapshotPlace): Promise<readonly SnapshotRecord[]>;
-  /** Resolves when the archive is stored whole. */
-  create(place: SnapshotPlace): Promise<SnapshotRecord>;
-  remove(place: SnapshotPlace, name: string): Promise<void>;
+  list(place: SnapshotPlace): Promise<readonly ListedSnapshot[]>;
+  /**
+   * Resolves when the archive is stored whole. base: the name of a snapshot of the same place, whose files the new one leaves out where they are the
+   * same; null: it has all. Errors: `wrongInput` for a base of the whole storage, or one that cannot be restored itself.
+   */
+  create(place: SnapshotPlace, base?: string | null): Promise<ListedSnapshot>;
+  /** force: also if others need it as their base. Errors: `conflict` if they do, and it is not forced. */
+  remove(place: SnapshotPlace, name: string, force?: boolean): Promise<void>;
   describe(place: SnapshotPlace, name: string): Promise<SnapshotRecord>;
   /** The bytes of a stored archive, or a range of them within its size; null: all. */
   open(place: SnapshotPlace, name: string, range: ArchiveRange | null): Promise<OpenArchive>;

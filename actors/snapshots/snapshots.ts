@@ -8,7 +8,7 @@ import { crypto } from '../../protocols/late-modules.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ArchiveManifest } from '../../storage/archive/manifest.js';
-import type { ArchivePort, PackedArchive } from '../../storage/archive/port.js';
+import type { ArchivePort, BaseFile, PackedArchive } from '../../storage/archive/port.js';
 import type {
   ArchiveRange,
   OpenArchive,
@@ -25,6 +25,7 @@ import type { SnapshotsMessage, SnapshotWork } from './messages.js';
 import type { CollectionFinder, NamedCollection } from './names.js';
 import { restoreArchive } from './restore.js';
 import {
+  type ListedSnapshot,
   NO_SNAPSHOT_FIGURES,
   type RestoreOptions,
   type RestoreTarget,
@@ -32,6 +33,7 @@ import {
   type SnapshotFigures,
   type UploadFile,
 } from './snapshot-api.js';
+import { type HeldBases, SnapshotBases } from './snapshot-bases.js';
 
 /** What a node needs for snapshots, beside its collections. */
 export interface SnapshotOptions {
@@ -85,8 +87,10 @@ export class Snapshots implements SnapshotApi {
   readonly #closing = new AbortController();
   readonly #prepared: Promise<void>;
   readonly #figures = new Map<string, SnapshotFigures>();
+  readonly #bases: SnapshotBases;
 
   constructor(private readonly parts: SnapshotsParts) {
+    this.#bases = new SnapshotBases(parts.options);
     this.#prepared = this.#sweep();
     this.#prepared.catch((error: unknown) => parts.log.warn(`leftovers of snapshots could not be removed: ${String(error)}`));
   }
@@ -101,8 +105,11 @@ export class Snapshots implements SnapshotApi {
     if (place.kind === 'shard') checkShard(found, place.shardId);
   }
 
-  async list(place: SnapshotPlace): Promise<readonly SnapshotRecord[]> {
-    return this.#store.list(this.#stored(place));
+  async list(place: SnapshotPlace): Promise<readonly ListedSnapshot[]> {
+    const stored = this.#stored(place);
+    const records = await this.#store.list(stored);
+    const bases = stored.kind === 'full' ? [] : await this.#bases.of(stored, records);
+    return records.map((record, at) => ({ ...record, base: bases[at]?.name ?? null }));
   }
 
   async describe(place: SnapshotPlace, name: string): Promise<SnapshotRecord> {
@@ -113,24 +120,38 @@ export class Snapshots implements SnapshotApi {
     return this.#store.open(this.#stored(place), name, range);
   }
 
-  async remove(place: SnapshotPlace, name: string): Promise<void> {
-    return this.#store.remove(this.#stored(place), name);
+  async remove(place: SnapshotPlace, name: string, force = false): Promise<void> {
+    const stored = this.#stored(place);
+    if (!force && stored.kind !== 'full') {
+      await this.#store.describe(stored, name);
+      await this.#bases.requireUnneeded(stored, name);
+    }
+    return this.#store.remove(stored, name);
   }
 
-  async create(place: SnapshotPlace): Promise<SnapshotRecord> {
+  async create(place: SnapshotPlace, base: string | null = null): Promise<ListedSnapshot> {
     const stored = this.#stored(place);
     const collection = stored.kind === 'full' ? null : stored.collection;
-    return this.#inTurn({ kind: 'create', collection }, async (onProgress, signal) => {
-      const copies = await this.#copy(stored, signal);
-      const file = await this.#newFile();
-      try {
-        const packed = await this.#options.archive.pack(this.#order(stored, copies), file, { signal, onProgress });
-        return await this.#put(stored, file, packed, signal);
-      } finally {
-        await rm(file, { force: true });
-        await this.#discard(copies);
-      }
-    });
+    if (base === null) {
+      const made = await this.#inTurn({ kind: 'create', collection }, (onProgress, signal) => this.#make(stored, null, onProgress, signal));
+      return { ...made, base: null };
+    }
+    if (stored.kind === 'full')
+      throw new TroupeError('wrongInput', 'a snapshot of the whole storage has no `base`: leave it out, or make snapshots of collections');
+    await this.#store.describe(stored, base);
+    return this.#inTurn({ kind: 'create', collection }, (onProgress, signal) =>
+      this.#bases.use(stored, base, signal, async (file) => {
+        const made = await this.#make(stored, file, onProgress, signal);
+        try {
+          // Another node may have removed it.
+          await this.#store.describe(stored, base);
+        } catch (error) {
+          await this.#store.remove(stored, made.name);
+          throw error;
+        }
+        return { ...made, base };
+      }),
+    );
   }
 
   async stream(collection: string, shardId: ShardId, signal: AbortSignal): Promise<Readable> {
@@ -203,6 +224,24 @@ export class Snapshots implements SnapshotApi {
     return { ...place, collection: found.name };
   }
 
+  async #make(
+    place: SnapshotPlace,
+    base: BaseFile | null,
+    onProgress: (doneBytes: number, totalBytes: number) => void,
+    signal: AbortSignal,
+  ): Promise<SnapshotRecord> {
+    const copies = await this.#copy(place, signal);
+    const file = await this.#newFile();
+    try {
+      const order = base === null ? this.#order(place, copies) : { ...this.#order(place, copies), base };
+      const packed = await this.#options.archive.pack(order, file, { signal, onProgress });
+      return await this.#put(place, file, packed, signal);
+    } finally {
+      await rm(file, { force: true });
+      await this.#discard(copies);
+    }
+  }
+
   async #copy(place: SnapshotPlace, signal: AbortSignal): Promise<CopiedCollection[]> {
     const { clock: _, names, services, timers } = this.parts;
     const pause = (ms: number) => new Promise<void>((resolve) => void timers.after(ms, resolve));
@@ -266,7 +305,9 @@ export class Snapshots implements SnapshotApi {
     if (target.shardId !== null) this.check({ kind: 'shard', collection, shardId: target.shardId });
     await this.#inTurn({ kind: 'restore', collection }, async (onProgress, signal) => {
       const file = await locate(signal);
+      let bases: HeldBases | null = null;
       try {
+        bases = await this.#bases.hold(file.path, placeOf(collection, target.shardId), signal);
         const pause = (ms: number) => new Promise<void>((resolve) => void timers.after(ms, resolve));
         const parts = {
           archive,
@@ -280,8 +321,16 @@ export class Snapshots implements SnapshotApi {
           pause,
           services,
         };
-        await restoreArchive(parts, { target: { ...target, collection }, file: file.path, options, signal, onProgress });
+        await restoreArchive(parts, {
+          target: { ...target, collection },
+          file: file.path,
+          bases: bases.files,
+          options,
+          signal,
+          onProgress,
+        });
       } finally {
+        await bases?.release();
         await file.release();
       }
     });
@@ -345,6 +394,10 @@ export class Snapshots implements SnapshotApi {
     for (const name of await readdir(tempFolder)) await rm(join(tempFolder, name), { recursive: true, force: true });
     await store.sweep();
   }
+}
+
+function placeOf(collection: string, shardId: ShardId | null): SnapshotPlace {
+  return shardId === null ? { kind: 'collection', collection } : { kind: 'shard', collection, shardId };
 }
 
 /** Errors: `notFound`. */

@@ -1,10 +1,10 @@
 /** Operations on snapshots of a collection, a shard and the whole storage: from a request to an answer. Each throws errors of the catalogue. */
 
-import type { RestoreTarget } from '../../actors/snapshots/snapshot-api.js';
+import type { ListedSnapshot, RestoreTarget } from '../../actors/snapshots/snapshot-api.js';
 import { TroupeError } from '../../protocols/errors.js';
-import { checkNewCollectionName, type QueryParameters } from '../../protocols/rest/parameters.js';
+import { checkNewCollectionName, flagParameter, type QueryParameters, textParameter } from '../../protocols/rest/parameters.js';
 import { decodeRecovery, restoreParameters, shardIdFromText, snapshotWait } from '../../protocols/rest/snapshots.js';
-import { isSnapshotName, type SnapshotPlace, type SnapshotRecord } from '../../storage/snapshot-store/snapshot-store.js';
+import { isSnapshotName, type SnapshotPlace } from '../../storage/snapshot-store/snapshot-store.js';
 import { ACCEPTED, type HttpAnswer, result } from '../context/answer.js';
 import { type Handler, settingsOf } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
@@ -37,8 +37,9 @@ export function createAt<Names extends string>(placeOf: PlaceOf<Names>): Handler
   return (services, { path, query }) => {
     const { snapshots } = services.node;
     const wait = snapshotWait(query);
+    const base = textParameter(query, 'base') ?? null;
     const place = checkedPlace(snapshots, placeOf(path));
-    return answered(services, wait, 'create a snapshot', place, async () => shown(await snapshots.create(place)));
+    return answered(services, wait, 'create a snapshot', place, async () => shown(await snapshots.create(place, base)));
   };
 }
 
@@ -46,10 +47,11 @@ export function removeAt<Names extends string>(placeOf: PlaceOf<Names>): Handler
   return (services, { path, query }) => {
     const { snapshots } = services.node;
     const wait = snapshotWait(query);
+    const force = flagParameter(query, 'force');
     const place = checkedPlace(snapshots, placeOf(path));
     const name = checkedName(path.snapshot_name);
     return answered(services, wait, `delete snapshot ${name}`, place, async () => {
-      await snapshots.remove(place, name);
+      await snapshots.remove(place, name, force);
       return true;
     });
   };
@@ -166,6 +168,7 @@ function checkedName(name: string): string {
   throw new TroupeError('notFound', `Snapshot ${name} not found`);
 }
 
-function shown({ checksum, creationTime, name, size }: SnapshotRecord): object {
-  return { name, creation_time: creationTime, size, checksum };
+/** `base` is Troupe's own, and only there where a snapshot has one. */
+function shown({ base, checksum, creationTime, name, size }: ListedSnapshot): object {
+  return { name, creation_time: creationTime, size, checksum, ...(base === null ? {} : { base }) };
 }

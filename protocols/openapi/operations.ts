@@ -1,6 +1,17 @@
 /** What each operation takes and answers, by its name. */
 
-import { DRY_RUN, LATEST, NODES_LEVELS, type Parameter, query, RESTORE_PARAMETERS, TIMEOUT, WAIT_SNAPSHOT } from './parameters.js';
+import {
+  DELETED_SNAPSHOT,
+  DRY_RUN,
+  LATEST,
+  MADE_SNAPSHOT,
+  NODES_LEVELS,
+  type Parameter,
+  query,
+  RESTORE_PARAMETERS,
+  TIMEOUT,
+  WAIT_SNAPSHOT,
+} from './parameters.js';
 import { FLAG, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
 import { ARCHIVE } from './snapshots.js';
 
@@ -141,10 +152,10 @@ export const OPERATION_SCHEMAS = {
   create_snapshot: {
     summary: 'Make a snapshot of this node’s part of a collection',
     result: ref('SnapshotDescription'),
-    query: [WAIT_SNAPSHOT],
+    query: MADE_SNAPSHOT,
   },
   get_snapshot: { summary: 'Download a snapshot of a collection', result: ARCHIVE, bare: 'application/octet-stream' },
-  delete_snapshot: { summary: 'Delete a snapshot of a collection', result: DONE, query: [WAIT_SNAPSHOT] },
+  delete_snapshot: { summary: 'Delete a snapshot of a collection', result: DONE, query: DELETED_SNAPSHOT },
   recover_from_uploaded_snapshot: {
     summary: 'Restore a collection from a snapshot that is sent',
     file: 'snapshot',
@@ -163,9 +174,9 @@ export const OPERATION_SCHEMAS = {
     bare: 'application/octet-stream',
   },
   list_shard_snapshots: { summary: 'Snapshots of a shard', result: SNAPSHOTS },
-  create_shard_snapshot: { summary: 'Make a snapshot of a shard', result: ref('SnapshotDescription'), query: [WAIT_SNAPSHOT] },
+  create_shard_snapshot: { summary: 'Make a snapshot of a shard', result: ref('SnapshotDescription'), query: MADE_SNAPSHOT },
   get_shard_snapshot: { summary: 'Download a snapshot of a shard', result: ARCHIVE, bare: 'application/octet-stream' },
-  delete_shard_snapshot: { summary: 'Delete a snapshot of a shard', result: DONE, query: [WAIT_SNAPSHOT] },
+  delete_shard_snapshot: { summary: 'Delete a snapshot of a shard', result: DONE, query: DELETED_SNAPSHOT },
   recover_shard_from_uploaded_snapshot: {
     summary: 'Restore a shard from a snapshot that is sent',
     file: 'snapshot',

@@ -35,6 +35,16 @@ export const WRITE_PARAMETERS = [
 /** Of operations that make, delete or restore snapshots. */
 export const WAIT_SNAPSHOT = query('wait', { type: 'boolean' }, 'false: answer at once with 202 and go on; errors are then only logged.');
 
+/** Troupe's own. */
+export const MADE_SNAPSHOT = [
+  WAIT_SNAPSHOT,
+  query('base', { type: 'string' }, 'A snapshot of the same list: files that it has as well are left out, and restoring needs it.'),
+];
+export const DELETED_SNAPSHOT = [
+  WAIT_SNAPSHOT,
+  query('force', { type: 'boolean' }, 'Delete it also if it is the base of other snapshots, which cannot be restored then.'),
+];
+
 /** Of uploads of snapshots. */
 export const RESTORE_PARAMETERS = [
   WAIT_SNAPSHOT,

@@ -13,7 +13,11 @@ export const ARCHIVE = leaf<never>({ type: 'string', format: 'binary' });
 export const SNAPSHOT_SCHEMAS = {
   SnapshotDescription: fields(
     { name: TEXT, size: described('Bytes.', COUNT) },
-    { creation_time: described('UTC, without a zone.', TEXT), checksum: described('SHA-256 in hexadecimal digits.', SHA256) },
+    {
+      creation_time: described('UTC, without a zone.', TEXT),
+      checksum: described('SHA-256 in hexadecimal digits.', SHA256),
+      base: described('Troupe’s own: the snapshot that it cannot be restored without; only there where it has one.', TEXT),
+    },
   ),
   SnapshotPriority: described(
     'Whose data a restored shard has where it has other replicas: theirs (`replica`, the default), that of the snapshot (`snapshot`), or that of ' +

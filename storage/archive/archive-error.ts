@@ -11,8 +11,9 @@ import { type ErrorFacts, type ErrorOptions, errorFacts, errorFromFacts, TroupeE
  * - `damaged`: bytes are not those that were packed.
  * - `tooLarge`: over a limit of whoever reads it.
  * - `wrongSha256`: not the archive that was asked for; `expected` and `actual` are there.
+ * - `base`: it needs another archive, its base, which is not there or is another one.
  */
-export type ArchiveProblem = 'foreign' | 'newer' | 'truncated' | 'member' | 'manifest' | 'damaged' | 'tooLarge' | 'wrongSha256';
+export type ArchiveProblem = 'foreign' | 'newer' | 'truncated' | 'member' | 'manifest' | 'damaged' | 'tooLarge' | 'wrongSha256' | 'base';
 
 export interface ArchiveErrorFacts extends ErrorFacts {
   readonly problem: ArchiveProblem;

@@ -7,6 +7,8 @@
  * - **Archive-T2** The files, in the order of the manifest, each with exactly the bytes that the manifest says.
  * - **Archive-T3** `checksums.json`, a checked file with the xxHash64 of each file in the same order. An archive without it is truncated.
  * - **Archive-T4** Two blocks of zeros, and nothing behind them. A reader refuses whatever differs from this in any byte.
+ * - **Archive-T5** An archive of format 2 has a base, another archive, by its name and SHA-256. Files that the base has, or that the base has of its own
+ *   base, with the same path, size and checksum are no members: the manifest has the checksum of each (`inBase`).
  */
 
 import { TroupeError } from '../../protocols/errors.js';
@@ -14,10 +16,13 @@ import type { PeerId, ShardId, ShardKey } from '../../protocols/model/cluster.js
 import type { JsonValue } from '../../protocols/model/payload.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
 import { decodeChecked, encodeChecked } from '../disk/checked-file.js';
+import { isSnapshotName } from '../snapshot-store/snapshot-store.js';
 import { ArchiveError } from './archive-error.js';
 
-/** The format that this release writes, and the newest that it reads. */
+/** The format of archives that have all of their files. */
 export const ARCHIVE_FORMAT = 1;
+/** The format of archives that have a base (Archive-T5), and the newest that this release reads. Older releases refuse it as a newer one. */
+export const BASED_FORMAT = 2;
 
 export type ArchiveKind = 'collection' | 'shard' | 'full';
 
@@ -35,6 +40,15 @@ export interface ArchiveManifest {
   /** Empty unless the archive is `full`. */
   readonly aliases: readonly ArchiveAlias[];
   readonly collections: readonly ArchiveCollection[];
+  /** The archive that has the files which this one leaves out; absent: this one has all. Only with one collection. */
+  readonly base?: ArchiveBase;
+}
+
+export interface ArchiveBase {
+  /** Of the snapshot, in the same list as the one that needs it. */
+  readonly name: string;
+  /** Of the whole archive, in hex. */
+  readonly sha256: string;
 }
 
 export interface ArchiveAlias {
@@ -65,6 +79,8 @@ export interface ArchiveFile {
   readonly path: string;
   /** The file may have more: only so many of its first bytes belong to the archive. */
   readonly bytes: number;
+  /** The base has the file: the xxHash64 of its bytes, as in `checksums.json`. Absent: it is in this archive. */
+  readonly inBase?: string;
 }
 
 export interface ManifestLimits {
@@ -83,6 +99,8 @@ const FILE_NAME = /^[A-Za-z0-9_%~-][A-Za-z0-9_.%~-]*$/;
 const ISO_DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/;
 /** The last moment that the header of a member can say, in the year 2242. */
 const TAR_DATE_MS_MAX = 0o77777777777 * 1000;
+const SHA256 = /^[0-9a-f]{64}$/;
+const CHECKSUM = /^[0-9a-f]{16}$/;
 const UINT32_MAX = 2 ** 32 - 1;
 
 /**
@@ -90,7 +108,12 @@ const UINT32_MAX = 2 ** 32 - 1;
  * too much of it for one archive.
  */
 export function encodeManifestFile(manifest: ArchiveManifest, limits: ManifestLimits = MANIFEST_LIMITS): Uint8Array {
-  const bytes = encodeChecked('manifest', { format: ARCHIVE_FORMAT, ...manifest });
+  const { base, ...rest } = manifest;
+  // The base comes first: `baseAtStart` finds it in the first bytes.
+  const bytes = encodeChecked(
+    'manifest',
+    base === undefined ? { format: ARCHIVE_FORMAT, ...rest } : { format: BASED_FORMAT, base, ...rest },
+  );
   try {
     if (bytes.length > limits.manifestBytesMax) throw tooLargeManifest(bytes.length, limits);
     checkedManifest(manifest, limits);
@@ -111,10 +134,28 @@ export function decodeManifestFile(bytes: Uint8Array, limits: ManifestLimits = M
   if (bytes.length > limits.manifestBytesMax) throw tooLargeManifest(bytes.length, limits);
   const value = checkedValue(bytes, 'manifest', 'manifest.json');
   const format = isMembers(value) && Object.hasOwn(value, 'format') ? value.format : undefined;
-  if (typeof format === 'number' && Number.isInteger(format) && format > ARCHIVE_FORMAT) throw newerFormat(format);
-  if (format !== ARCHIVE_FORMAT) throw odd('format', `is no format of this release, which reads ${ARCHIVE_FORMAT}`);
+  if (typeof format === 'number' && Number.isInteger(format) && format > BASED_FORMAT) throw newerFormat(format);
+  if (format !== ARCHIVE_FORMAT && format !== BASED_FORMAT)
+    throw odd('format', `is no format of this release, which reads ${ARCHIVE_FORMAT} to ${BASED_FORMAT}`);
   const { format: _, ...rest } = value as Members;
-  return checkedManifest(rest, limits);
+  const manifest = checkedManifest(rest, limits);
+  if ((manifest.base === undefined) !== (format === ARCHIVE_FORMAT)) throw odd('base', `is not as format ${format} has it`);
+  return manifest;
+}
+
+/** The manifest of an archive whose base has brought what it leaves out. */
+export function withoutBase({ base: _, ...manifest }: ArchiveManifest): ArchiveManifest {
+  const whole = ({ bytes, path }: ArchiveFile): ArchiveFile => ({ path, bytes });
+  const collections = manifest.collections.map((collection) => ({
+    ...collection,
+    shards: collection.shards.map((shard) => ({ ...shard, files: shard.files.map(whole) })),
+  }));
+  return { ...manifest, collections };
+}
+
+/** The files that are members of the archive, in their order. */
+export function* packedFilesOf(manifest: ArchiveManifest): ReturnType<typeof filesOf> {
+  for (const one of filesOf(manifest)) if (one.file.inBase === undefined) yield one;
 }
 
 /** All files of an archive in their order, with the shard that each is of. */
@@ -128,7 +169,7 @@ export function* filesOf(
 /** The value of a checked file within an archive. Errors: `ArchiveError`: `newer`, `damaged`. */
 export function checkedValue(bytes: Uint8Array, key: string, member: string): unknown {
   const format = /^\{"format":(\d{1,9}),/.exec(Buffer.from(bytes.subarray(0, 40)).toString('latin1'))?.[1];
-  if (format !== undefined && Number(format) > ARCHIVE_FORMAT) throw newerFormat(Number(format));
+  if (format !== undefined && Number(format) > BASED_FORMAT) throw newerFormat(Number(format));
   try {
     return decodeChecked(bytes, key, `the member \`${member}\` of the archive`, `a ${key} file of an archive`);
   } catch (error) {
@@ -139,7 +180,7 @@ export function checkedValue(bytes: Uint8Array, key: string, member: string): un
 export function newerFormat(format: number): ArchiveError {
   return new ArchiveError(
     'newer',
-    `the archive has format ${format}, and this release reads ${ARCHIVE_FORMAT}: a newer release made it, restore it there`,
+    `the archive has format ${format}, and this release reads up to ${BASED_FORMAT}: a newer release made it, restore it there`,
   );
 }
 
@@ -149,7 +190,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** A copy with the known members alone. Errors: `ArchiveError` that names the place of what is odd. */
 function checkedManifest(value: unknown, limits: ManifestLimits): ArchiveManifest {
-  const members = membersOf(value, '', ['kind', 'version', 'createdAt', 'peer', 'aliases', 'collections']);
+  const members = membersOf(value, '', ['kind', 'version', 'createdAt', 'peer', 'aliases', 'collections'], ['base']);
   if (!KINDS.has(members.kind)) throw odd('kind', 'is none of `collection`, `shard` and `full`');
   const kind = members.kind as ArchiveKind;
   const createdAt = text(members.createdAt, 'createdAt');
@@ -158,15 +199,34 @@ function checkedManifest(value: unknown, limits: ManifestLimits): ArchiveManifes
   const aliases = list(members.aliases, 'aliases').map((one, at) => aliasOf(one, `aliases[${at}]`));
   requireDistinct(aliases, ({ alias }) => alias, 'aliases', 'alias');
   if (kind !== 'full' && aliases.length > 0) throw odd('aliases', 'is not empty, and only full archives have aliases');
-  const counts = { files: 0 };
+  const counts = { files: 0, inBase: 0 };
   const collections = list(members.collections, 'collections').map((one, at) => collectionOf(one, `collections[${at}]`, counts, limits));
   requireDistinct(collections, ({ name }) => name, 'collections', 'name');
   if (kind !== 'full' && collections.length !== 1) throw odd('collections', `has ${collections.length} collections, and this kind has one`);
   if (kind === 'shard' && collections[0]?.shards.length !== 1)
     throw odd('collections[0].shards', 'has not exactly one shard, and this kind has one');
+  const base = members.base === undefined ? undefined : baseOf(members.base);
+  if (base !== undefined && kind === 'full') throw odd('base', 'is there, and full archives have none');
+  if (base === undefined && counts.inBase > 0) throw odd('base', 'is not there, and files of it are');
   const total = collections.reduce((sum, { shards }) => sum + shards.reduce((bytes, { files }) => bytes + sizeOf(files), 0), 0);
   if (!Number.isSafeInteger(total)) throw odd('collections', 'has files of more bytes than there can be');
-  return { kind, version: text(members.version, 'version'), createdAt, peer: count(members.peer, 'peer'), aliases, collections };
+  const version = text(members.version, 'version');
+  const checked = { kind, version, createdAt, peer: count(members.peer, 'peer'), aliases, collections };
+  return base === undefined ? checked : { ...checked, base };
+}
+
+interface FileCounts {
+  files: number;
+  /** Files of the base. */
+  inBase: number;
+}
+
+function baseOf(value: unknown): ArchiveBase {
+  const { name, sha256 } = membersOf(value, 'base', ['name', 'sha256']);
+  const checked = text(name, 'base.name');
+  if (!isSnapshotName(checked)) throw odd('base.name', 'is no name of a snapshot');
+  if (typeof sha256 !== 'string' || !SHA256.test(sha256)) throw odd('base.sha256', 'is no SHA-256 in hex');
+  return { name: checked, sha256 };
 }
 
 function aliasOf(value: unknown, place: string): ArchiveAlias {
@@ -174,14 +234,14 @@ function aliasOf(value: unknown, place: string): ArchiveAlias {
   return { alias: text(alias, `${place}.alias`), collection: text(collection, `${place}.collection`) };
 }
 
-function collectionOf(value: unknown, place: string, counts: { files: number }, limits: ManifestLimits): ArchiveCollection {
+function collectionOf(value: unknown, place: string, counts: FileCounts, limits: ManifestLimits): ArchiveCollection {
   const { description, name, shards } = membersOf(value, place, ['name', 'description', 'shards']);
   const checked = list(shards, `${place}.shards`).map((one, at) => shardOf(one, `${place}.shards[${at}]`, counts, limits));
   requireDistinct(checked, ({ id }) => id, `${place}.shards`, 'id');
   return { name: text(name, `${place}.name`), description: description as JsonValue, shards: checked };
 }
 
-function shardOf(value: unknown, place: string, counts: { files: number }, limits: ManifestLimits): ArchiveShard {
+function shardOf(value: unknown, place: string, counts: FileCounts, limits: ManifestLimits): ArchiveShard {
   const members = membersOf(value, place, ['id', 'key', 'points', 'at', 'files']);
   const { at, files, id, key, points } = members;
   const given = list(files, `${place}.files`);
@@ -189,6 +249,7 @@ function shardOf(value: unknown, place: string, counts: { files: number }, limit
   if (counts.files > limits.filesMax)
     throw new ArchiveError('tooLarge', `the archive has more than ${limits.filesMax} files, which is the most that is taken`);
   const checked = given.map((one, position) => fileOf(one, `${place}.files[${position}]`));
+  for (const { inBase } of checked) if (inBase !== undefined) counts.inBase++;
   requireDistinct(checked, ({ path }) => path.toLowerCase(), `${place}.files`, 'path');
   requireNoFileInFile(checked, place);
   if (count(id, `${place}.id`) > UINT32_MAX) throw odd(`${place}.id`, 'is no number of a shard');
@@ -202,11 +263,14 @@ function shardOf(value: unknown, place: string, counts: { files: number }, limit
 }
 
 function fileOf(value: unknown, place: string): ArchiveFile {
-  const { bytes, path } = membersOf(value, place, ['path', 'bytes']);
+  const { bytes, inBase, path } = membersOf(value, place, ['path', 'bytes'], ['inBase']);
   const name = text(path, `${place}.path`);
   if (name.length > PATH_LENGTH_MAX || !name.split('/').every((part) => part.length <= NAME_LENGTH_MAX && FILE_NAME.test(part)))
     throw odd(`${place}.path`, `is \`${name}\`, no path below a shard's folder`);
-  return { path: name, bytes: count(bytes, `${place}.bytes`) };
+  const file = { path: name, bytes: count(bytes, `${place}.bytes`) };
+  if (inBase === undefined) return file;
+  if (typeof inBase !== 'string' || !CHECKSUM.test(inBase)) throw odd(`${place}.inBase`, 'is no checksum of 16 hexadecimal digits');
+  return { ...file, inBase };
 }
 
 function tagOf(value: unknown, place: string): LogTag {
@@ -221,12 +285,17 @@ function keyOf(value: unknown, place: string): ShardKey | null {
   return count(value, place);
 }
 
-function membersOf<Name extends string>(value: unknown, place: string, names: readonly Name[]): Readonly<Record<Name, unknown>> {
+function membersOf<Name extends string, Optional extends string = never>(
+  value: unknown,
+  place: string,
+  names: readonly Name[],
+  optional: readonly Optional[] = [],
+): Readonly<Record<Name | Optional, unknown>> {
   if (!isMembers(value)) throw odd(place, 'is no object');
-  const known = new Set<string>(names);
+  const known = new Set<string>([...names, ...optional]);
   for (const name of Object.keys(value)) if (!known.has(name)) throw odd(place, `has \`${name}\`, which this release does not know`);
   for (const name of names) if (!Object.hasOwn(value, name)) throw odd(place, `lacks \`${name}\``);
-  return value as Record<Name, unknown>;
+  return value as Record<Name | Optional, unknown>;
 }
 
 function isMembers(value: unknown): value is Members {

@@ -10,7 +10,7 @@ import { encodeChecked } from '../disk/checked-file.js';
 import { checksumStream } from '../disk/checksum.js';
 import { openPlainFile, readFully, syncFolderNow } from '../disk/file.js';
 import { diskError, requireRoom, SYNC_BYTES, writeFully } from './archive-disk.js';
-import { type ArchiveManifest, encodeManifestFile, filesOf } from './manifest.js';
+import { type ArchiveManifest, encodeManifestFile, packedFilesOf } from './manifest.js';
 import {
   BLOCK_BYTES,
   CHECKSUMS_MEMBER,
@@ -65,7 +65,7 @@ export class Packing {
     this.modified = new Date(manifest.createdAt);
     let files = 0;
     let bytes = memberBytes(this.manifestFile.length) + END_BYTES;
-    for (const { file } of filesOf(manifest)) {
+    for (const { file } of packedFilesOf(manifest)) {
       files++;
       bytes += memberBytes(file.bytes);
     }
@@ -79,7 +79,7 @@ export class Packing {
   *chunks(): Generator<Uint8Array, PackedArchive> {
     yield* this.member(MANIFEST_MEMBER, this.manifestFile);
     const checksums: string[] = [];
-    for (const { collection, file, position, shard } of filesOf(this.manifest)) {
+    for (const { collection, file, position, shard } of packedFilesOf(this.manifest)) {
       if (this.used === this.chunk.length) yield this.full();
       this.header(memberName(collection, shard, position, file), file.bytes);
       checksums.push(yield* this.file(path.join(this.folderOf(collection, shard), ...file.path.split('/')), file.bytes));

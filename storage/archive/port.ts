@@ -1,7 +1,7 @@
 /** What the archive's thread does for others: makes archives, reads them, and hashes files. `ArchiveThread` is the one that runs. */
 
 import type { LogTag } from '../../protocols/model/shard-log.js';
-import type { ArchiveManifest } from './manifest.js';
+import type { ArchiveBase, ArchiveManifest } from './manifest.js';
 
 export interface PackOrder {
   readonly manifest: ArchiveManifest;
@@ -9,6 +9,13 @@ export interface PackOrder {
   readonly folders: readonly (readonly string[])[];
   /** Bytes of the disk that must stay free, where the archive is a file; default 0. */
   readonly freeBytesMin?: number;
+  /** Files that this archive has as well are left out (Archive-T5); only for `pack`. Without it the archive has all. */
+  readonly base?: BaseFile;
+}
+
+/** An archive that another one needs, as a file of this machine. */
+export interface BaseFile extends ArchiveBase {
+  readonly file: string;
 }
 
 export interface PackedArchive {
@@ -46,6 +53,8 @@ export interface UnpackOrder {
   readonly limits: UnpackLimits;
   /** SHA-256 in hex that the archive must have; null for any. */
   readonly expectedSha256: string | null;
+  /** Its base, the base of that, and so on. */
+  readonly bases?: readonly BaseFile[];
 }
 
 export interface UnpackedArchive extends PackedArchive {

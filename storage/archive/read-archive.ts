@@ -16,9 +16,9 @@ import {
   type ArchiveManifest,
   checkedValue,
   decodeManifestFile,
-  filesOf,
   MANIFEST_LIMITS,
   type ManifestLimits,
+  packedFilesOf,
 } from './manifest.js';
 import {
   BLOCK_BYTES,
@@ -38,10 +38,12 @@ import type { ArchiveWorkOptions, PackedArchive, UnpackedArchive } from './port.
 export interface ArchiveVisitor {
   /** Before anything else: the manifest is in order. */
   begin(manifest: ArchiveManifest): void;
+  /** Of a file that is a member: those of the base are not visited. */
   beginFile(collection: number, shard: ShardId, file: ArchiveFile): void;
   /** The next bytes of the file, which hold until this returns. */
   bytes(part: Uint8Array): void;
-  endFile(): void;
+  /** checksum: of what has come; whether it is what was packed shows behind all files. */
+  endFile(checksum: string): void;
   /** After the last file of a shard, also of one without files. */
   endShard(collection: number, shard: ShardId): void | Promise<void>;
   /** Bytes of this file are not those that were packed. Found out behind all files. */
@@ -152,11 +154,13 @@ async function readFiles(reader: MemberReader, manifest: ArchiveManifest, visito
   for (const [collection, { shards }] of manifest.collections.entries()) {
     for (const { files, id } of shards) {
       for (const [position, file] of files.entries()) {
+        if (file.inBase !== undefined) continue;
         const name = memberName(collection, id, position, file);
         await reader.header(name, file.bytes);
         visitor.beginFile(collection, id, file);
-        checksums.push(await readFile(reader, name, file.bytes, visitor));
-        visitor.endFile();
+        const checksum = await readFile(reader, name, file.bytes, visitor);
+        checksums.push(checksum);
+        visitor.endFile(checksum);
       }
       await visitor.endShard(collection, id);
     }
@@ -188,7 +192,7 @@ async function readChecksums(
   if (!Array.isArray(packed) || packed.length !== checksums.length)
     throw new ArchiveError('damaged', `the archive is damaged: \`${CHECKSUMS_MEMBER}\` has not one checksum for each file`);
   let at = 0;
-  for (const { collection, file, shard } of filesOf(manifest)) {
+  for (const { collection, file, shard } of packedFilesOf(manifest)) {
     if (packed[at] !== checksums[at]) visitor.damaged(wrongChecksum(manifest, collection, shard, file));
     at++;
   }
@@ -222,7 +226,7 @@ class MemberReader {
   /** Where the source does not say how long it is, the manifest does, nearly. */
   expects(manifest: ArchiveManifest): void {
     if (this.source.bytes !== null) return;
-    for (const { file } of filesOf(manifest)) this.total += file.bytes;
+    for (const { file } of packedFilesOf(manifest)) this.total += file.bytes;
   }
 
   packed(): PackedArchive {

@@ -8,6 +8,7 @@ import { beginLogAfter } from './begin-log.js';
 import { cancelledWork, Packing, type PackSource, packChunks, packToFile } from './pack.js';
 import type { ArchiveWorkOptions, PackOrder } from './port.js';
 import { hashFile, manifestOfFile } from './read-archive.js';
+import { leaveOutBase } from './read-base.js';
 import { type ArchiveWork, type FileWork, type FromArchiveThread, STREAM_WINDOW_CHUNKS, type ToArchiveThread } from './thread-messages.js';
 import { unpackArchive } from './unpack.js';
 
@@ -85,7 +86,7 @@ async function carryOut(id: number, work: ArchiveWork): Promise<void> {
 function workOnFile(work: FileWork, options: ArchiveWorkOptions) {
   switch (work.kind) {
     case 'pack':
-      return packToFile(sourceOf(work.order, options), work.file, work.order.freeBytesMin ?? 0);
+      return packOrder(work.order, work.file, options);
     case 'unpack':
       return unpackArchive({ ...work.order, from: work.order.file, ...options });
     case 'manifestOf':
@@ -97,6 +98,13 @@ function workOnFile(work: FileWork, options: ArchiveWorkOptions) {
     default:
       throw new Error(`unknown work ${JSON.stringify(work satisfies never)}`);
   }
+}
+
+async function packOrder(order: PackOrder, file: string, options: ArchiveWorkOptions) {
+  const source = sourceOf(order, options);
+  const { folderOf } = source;
+  const manifest = order.base === undefined ? order.manifest : await leaveOutBase(order.manifest, folderOf, order.base, options);
+  return packToFile({ ...source, manifest }, file, order.freeBytesMin ?? 0);
 }
 
 function packForTaker(id: number, order: PackOrder, window: StreamWindow, options: ArchiveWorkOptions) {

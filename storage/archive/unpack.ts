@@ -5,13 +5,15 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import { syncFolderNow } from '../disk/file.js';
 import { diskError, requireRoom, SYNC_BYTES, writeFully } from './archive-disk.js';
 import { ArchiveError } from './archive-error.js';
-import { type ArchiveManifest, filesOf, MANIFEST_LIMITS } from './manifest.js';
+import { type ArchiveFile, type ArchiveManifest, filesOf, MANIFEST_LIMITS, withoutBase } from './manifest.js';
 import { unpackedShard } from './members.js';
 import type { ArchiveWorkOptions, UnpackedArchive, UnpackLimits, UnpackOrder } from './port.js';
 import { type ArchiveSource, type ArchiveVisitor, fileSource, hashFile, readArchive, streamSource } from './read-archive.js';
+import { readBases, requireBase } from './read-base.js';
 
 export interface UnpackRequest extends Omit<UnpackOrder, 'file'>, ArchiveWorkOptions {
   /** The path of a file, or the bytes as they come. */
@@ -23,10 +25,10 @@ const FILE_OVERHEAD_BYTES = 4096 + 512;
 
 /** Errors: as `ArchivePort.unpack`. */
 export async function unpackArchive(request: UnpackRequest): Promise<UnpackedArchive> {
-  const { expectedSha256, folder, from, limits, onProgress, signal } = request;
+  const { bases, expectedSha256, folder, from, limits, onProgress, signal } = request;
   const source = typeof from === 'string' ? fileSource(from) : streamSource(from);
   try {
-    return await unpackSource(source, { expectedSha256, folder: path.resolve(folder), limits }, { onProgress, signal });
+    return await unpackSource(source, { bases: bases ?? [], expectedSha256, folder: path.resolve(folder), limits }, { onProgress, signal });
   } catch (error) {
     // Whoever knows the checksum is told first that this is another file, whatever else is wrong with it.
     if (!(error instanceof ArchiveError) || error.problem === 'wrongSha256' || expectedSha256 === null || typeof from !== 'string')
@@ -40,19 +42,22 @@ export async function unpackArchive(request: UnpackRequest): Promise<UnpackedArc
 
 async function unpackSource(
   source: ArchiveSource,
-  { expectedSha256, folder, limits }: Omit<UnpackOrder, 'file'>,
+  { bases = [], expectedSha256, folder, limits }: Omit<UnpackOrder, 'file'>,
   options: ArchiveWorkOptions,
 ): Promise<UnpackedArchive> {
   const files = new NewFiles(folder, limits.freeBytesMin);
   try {
+    const beginFile = (collection: number, shard: ShardId, file: ArchiveFile): void =>
+      files.begin(path.join(unpackedShard(folder, collection, shard), ...file.path.split('/')));
     const visitor: ArchiveVisitor = {
       begin(manifest) {
+        requireBase(manifest, bases[0]);
         requireSpace(manifest, folder, limits);
         files.makeRoot();
         for (const [collection, { shards }] of manifest.collections.entries())
           for (const { id } of shards) files.makeFolder(unpackedShard(folder, collection, id));
       },
-      beginFile: (collection, shard, file) => files.begin(path.join(unpackedShard(folder, collection, shard), ...file.path.split('/'))),
+      beginFile,
       bytes: (part) => files.write(part),
       endFile: () => files.end(),
       endShard() {},
@@ -63,8 +68,10 @@ async function unpackSource(
     const manifestLimits = { ...MANIFEST_LIMITS, ...withoutUndefined(limits) };
     const unpacked = await readArchive(source, manifestLimits, visitor, options);
     if (expectedSha256 !== null && !isSameSha256(expectedSha256, unpacked.sha256)) throw wrongSha256(expectedSha256, unpacked.sha256);
+    const taker = { begin: beginFile, bytes: (part: Uint8Array) => files.write(part), end: () => files.end() };
+    await readBases(unpacked.manifest, bases, taker, { signal: options.signal });
     files.sync();
-    return unpacked;
+    return { ...unpacked, manifest: withoutBase(unpacked.manifest) };
   } catch (error) {
     files.remove();
     throw diskError(error, `cannot unpack the archive into ${folder}`);

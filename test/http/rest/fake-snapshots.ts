@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import {
+  type ListedSnapshot,
   NO_SNAPSHOT_FIGURES,
   type RestoreOptions,
   type RestoreTarget,
@@ -95,14 +96,14 @@ export class FakeSnapshots implements SnapshotApi {
     if (place.kind === 'shard' && place.shardId > 1) throw new TroupeError('notFound', `shard ${place.shardId} not found`);
   }
 
-  async list(place: SnapshotPlace): Promise<SnapshotRecord[]> {
-    return [...this.#list(place).values()].map(({ record }) => record);
+  async list(place: SnapshotPlace): Promise<ListedSnapshot[]> {
+    return [...this.#list(place).values()].map(({ record }) => ({ ...record, base: null }));
   }
 
-  async create(place: SnapshotPlace): Promise<SnapshotRecord> {
+  async create(place: SnapshotPlace, base: string | null = null): Promise<ListedSnapshot> {
     await this.before();
     this.#made++;
-    return this.keep(place, `made-${this.#made}.snapshot`, Buffer.from(`archive ${this.#made}`));
+    return { ...this.keep(place, `made-${this.#made}.snapshot`, Buffer.from(`archive ${this.#made}`)), base };
   }
 
   async remove(place: SnapshotPlace, name: string): Promise<void> {
