@@ -20,6 +20,7 @@ import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
 import { steadyNowMs } from '../storage/threads/clock.js';
 import { logBudgetBytes } from '../storage/wal/log-budget.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
+import { readBackupPlans } from './config/backup-settings.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
@@ -87,6 +88,7 @@ export async function compose(
     storagePath: storage.storage_path,
     pool,
     snapshots,
+    backups: readBackupPlans(settings).plans,
     log: logOf('actors'),
     cluster,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,

@@ -14,6 +14,7 @@ import { type ClusterStart, type CommandLineOf, parseCommandLine } from './cli.j
 import { misplacedOptions, openCluster } from './cluster-start.js';
 import { compose, type FatalReason } from './compose.js';
 import { unavailableSettings } from './config/available.js';
+import { readBackupPlans } from './config/backup-settings.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
@@ -102,6 +103,7 @@ async function serve({ cluster: start, configPath, restore }: CommandLineOf<'ser
     const problems = [
       ...unavailableSettings(resolved.settings),
       ...snapshotProblems(resolved.settings),
+      ...readBackupPlans(resolved.settings).problems,
       ...misplacedOptions(start, restore, resolved.settings),
     ];
     if (problems.length > 0) throw new SettingsError(problems);

@@ -12,6 +12,7 @@ import { marksOfFolder } from '../storage/disk/disk-watch.js';
 import { localArchivePath, readArchiveLocation, requireUrlRecovery } from '../storage/snapshot-store/archive-location.js';
 import { fetchArchive } from '../storage/snapshot-store/fetch-archive.js';
 import { verifyReplicas } from '../storage/verify/verify-lmdb.js';
+import { checkArchive } from './check-archive.js';
 import type { NodeSettings } from './config/settings.js';
 import { snapshotStoreFor, snapshotUrlsAllowed } from './config/snapshot-settings.js';
 import type { ModuleLog } from './log.js';
@@ -32,6 +33,7 @@ export function snapshotOptions(
     freeBytesMin,
     locate: locator(settings, freeBytesMin, log),
     dateMs,
+    checkArchive,
   };
 }
 

@@ -10,6 +10,7 @@ import type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/opera
 import { freeForStart } from '../storage/disk/disk-watch.js';
 import { type Composition, compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
+import { readBackupPlans } from './config/backup-settings.js';
 import { resolveSettings, SettingsError } from './config/resolve.js';
 import { snapshotProblems } from './config/snapshot-settings.js';
 import { nodeIdentity } from './identity.js';
@@ -59,6 +60,7 @@ export class Troupe {
     const problems = [
       ...unavailableSettings(settings),
       ...snapshotProblems(settings),
+      ...readBackupPlans(settings).problems,
       ...(settings.cluster.enabled
         ? ['cluster.enabled: a storage folder within another program is a node of its own; run the server']
         : []),

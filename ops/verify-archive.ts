@@ -15,6 +15,8 @@ export interface ArchiveReport {
   /** Null if it could not be read to its end. */
   readonly archive: UnpackedArchive | null;
   readonly problems: number;
+  /** Problems of the archive's own bytes: it cannot be restored. */
+  readonly damages: number;
 }
 
 /**
@@ -24,14 +26,17 @@ export interface ArchiveReport {
 export async function verifyArchiveFile(file: string, unpackIn: string | null, print: (line: string) => void): Promise<ArchiveReport> {
   await initChecksum();
   let problems = 0;
-  const tell = (line: string): void => {
+  let damages = 0;
+  const tell = (line: string, cause: 'archive' | 'machine' | 'shard'): void => {
     problems++;
+    if (cause === 'archive') damages++;
     print(line);
   };
-  if (unpackIn === null) return { archive: await verifyArchive(file, { tell }), problems };
+  if (unpackIn === null) return { archive: await verifyArchive(file, { tell }), problems, damages };
   const temporary = mkdtempSync(join(unpackIn, 'troupe-verify-'));
   try {
-    return { archive: await verifyArchive(file, { tell, shards: { temporary, lookThrough: lookThrough(tell) } }), problems };
+    const tellShard = (line: string): void => tell(line, 'shard');
+    return { archive: await verifyArchive(file, { tell, shards: { temporary, lookThrough: lookThrough(tellShard) } }), problems, damages };
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }

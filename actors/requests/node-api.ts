@@ -6,6 +6,7 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
 import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
+import type { BackupBoard } from '../backups/board.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationStatus } from '../shard-log/view.js';
@@ -34,6 +35,7 @@ export interface NodeApi {
   /** Null on a node without a cluster. */
   readonly cluster: ClusterApi | null;
   readonly snapshots: SnapshotApi;
+  readonly backups: BackupBoard;
   /** Names of all collections, in the order of their code units. */
   listCollections(): string[];
   exists(name: string): boolean;

@@ -26,7 +26,7 @@ import type { ShardLogPort } from '../../storage/threads/shard-log.js';
 export interface Clock {
   /** Milliseconds, of a clock that is never set: for deadlines, pauses and durations. It begins at about the date when the process starts. */
   nowMs(): number;
-  /** The system's date, in milliseconds since the epoch: for showing, and nothing else. It can be set in either direction. */
+  /** The system's date, in milliseconds since the epoch: for showing, and for the turns of backups. It can be set in either direction. */
   dateMs(): number;
 }
 

@@ -103,10 +103,10 @@ async function copyShard(
   }
 }
 
-/** `<what>-<time>.snapshot` with the time in UTC, or with a number more where there is one of this name. */
-export function archiveName(what: string, timeMs: number, taken: number): string {
+/** `<what>-<time><mark>.snapshot` with the time in UTC, or with a number more where there is one of this name. */
+export function archiveName(what: string, timeMs: number, taken: number, mark = ''): string {
   const time = new Date(timeMs).toISOString().slice(0, 19).replace(/[T:]/g, '-');
-  const tail = `-${time}${taken === 0 ? '' : `-${taken + 1}`}${SNAPSHOT_SUFFIX}`;
+  const tail = `-${time}${taken === 0 ? '' : `-${taken + 1}`}${mark}${SNAPSHOT_SUFFIX}`;
   const name = `${what}${tail}`;
   if (isSnapshotName(name)) return name;
   const plain = `${folderName(what).slice(0, 100)}${tail}`;

@@ -49,7 +49,19 @@ export interface SnapshotOptions {
   readonly locate: LocateArchive;
   /** The date, in milliseconds. */
   readonly dateMs: () => number;
+  readonly checkArchive: CheckArchive;
 }
+
+/** What is wrong with an archive. */
+export interface ArchiveFindings {
+  /** A sentence each; none: it is in order. */
+  readonly problems: readonly string[];
+  /** Its bytes are not those that were packed: it cannot be restored. */
+  readonly isDamaged: boolean;
+}
+
+/** unpackIn: a folder in which shards are unpacked and looked through; null: the archive's own checks only. Errors: `unavailable`. */
+export type CheckArchive = (file: string, unpackIn: string | null, signal: AbortSignal) => Promise<ArchiveFindings>;
 
 export interface LocateRequest {
   readonly tempFolder: string;
@@ -129,11 +141,12 @@ export class Snapshots implements SnapshotApi {
     return this.#store.remove(stored, name);
   }
 
-  async create(place: SnapshotPlace, base: string | null = null): Promise<ListedSnapshot> {
+  /** mark: stands before `.snapshot` in the name. */
+  async create(place: SnapshotPlace, base: string | null = null, mark = ''): Promise<ListedSnapshot> {
     const stored = this.#stored(place);
     const collection = stored.kind === 'full' ? null : stored.collection;
     if (base === null) {
-      const made = await this.#inTurn({ kind: 'create', collection }, (onProgress, signal) => this.#make(stored, null, onProgress, signal));
+      const made = await this.#inTurn({ kind: 'create', collection }, (onProgress, signal) => this.#make(stored, null, mark, onProgress, signal));
       return { ...made, base: null };
     }
     if (stored.kind === 'full')
@@ -141,7 +154,7 @@ export class Snapshots implements SnapshotApi {
     await this.#store.describe(stored, base);
     return this.#inTurn({ kind: 'create', collection }, (onProgress, signal) =>
       this.#bases.use(stored, base, signal, async (file) => {
-        const made = await this.#make(stored, file, onProgress, signal);
+        const made = await this.#make(stored, file, mark, onProgress, signal);
         try {
           // Another node may have removed it.
           await this.#store.describe(stored, base);
@@ -152,6 +165,31 @@ export class Snapshots implements SnapshotApi {
         return { ...made, base };
       }),
     );
+  }
+
+  /**
+   * Looks through a stored archive in a process of its own. unpack: with each shard's files in a temporary folder, where all of its points are
+   * read. Errors: as the store's; `outOfDisk`; `unavailable` if it could not be looked through.
+   */
+  async lookThrough(place: SnapshotPlace, name: string, unpack: boolean): Promise<ArchiveFindings> {
+    const { signal } = this.#closing;
+    const { checkArchive, store, tempFolder } = this.#options;
+    const stored = this.#stored(place);
+    await this.#prepared;
+    const file = await store.localFile(stored, name, tempFolder, signal);
+    try {
+      if (!unpack) return await checkArchive(file.path, null, signal);
+      this.parts.services.copyRoom.require((await store.describe(stored, name)).size);
+      const folder = join(tempFolder, `${crypto().randomUUID()}.check`);
+      await mkdir(folder);
+      try {
+        return await checkArchive(file.path, folder, signal);
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    } finally {
+      await file.release();
+    }
   }
 
   async stream(collection: string, shardId: ShardId, signal: AbortSignal): Promise<Readable> {
@@ -227,6 +265,7 @@ export class Snapshots implements SnapshotApi {
   async #make(
     place: SnapshotPlace,
     base: BaseFile | null,
+    mark: string,
     onProgress: (doneBytes: number, totalBytes: number) => void,
     signal: AbortSignal,
   ): Promise<SnapshotRecord> {
@@ -235,7 +274,7 @@ export class Snapshots implements SnapshotApi {
     try {
       const order = base === null ? this.#order(place, copies) : { ...this.#order(place, copies), base };
       const packed = await this.#options.archive.pack(order, file, { signal, onProgress });
-      return await this.#put(place, file, packed, signal);
+      return await this.#put(place, mark, file, packed, signal);
     } finally {
       await rm(file, { force: true });
       await this.#discard(copies);
@@ -282,12 +321,12 @@ export class Snapshots implements SnapshotApi {
   }
 
   /** Names within a second get a number. */
-  async #put(place: SnapshotPlace, file: string, { sha256 }: PackedArchive, signal: AbortSignal): Promise<SnapshotRecord> {
+  async #put(place: SnapshotPlace, mark: string, file: string, { sha256 }: PackedArchive, signal: AbortSignal): Promise<SnapshotRecord> {
     const timeMs = this.#options.dateMs();
     const what = nameOf(place, this.parts.services.assignments.peerId);
     for (let taken = 0; ; taken++) {
       try {
-        return await this.#store.put(place, archiveName(what, timeMs, taken), file, sha256, signal);
+        return await this.#store.put(place, archiveName(what, timeMs, taken, mark), file, sha256, signal);
       } catch (error) {
         if (errorFacts(error).code !== 'conflict' || taken === NAMES_MAX) throw error;
       }

@@ -5,6 +5,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CopyDisk } from '../../storage/disk/disk-watch.js';
 import { loadedBytes } from '../../storage/replica/loaded-bytes.js';
 import { verifyReplicas } from '../../storage/verify/verify-lmdb.js';
+import type { BackupPlan } from '../backups/plan.js';
 import { type CollectionStore, openCollectionStore } from '../collection/store.js';
 import type { ClusterOptions } from '../consensus/cluster-api.js';
 import type { Stopwatch } from '../context/call-stats.js';
@@ -54,6 +55,8 @@ export interface NodeOptions {
   readonly disk?: CopyDisk;
   /** Default: a node without snapshots. */
   readonly snapshots?: SnapshotOptions | null;
+  /** `storage.backups`. Default: none. */
+  readonly backups?: readonly BackupPlan[];
   readonly clock?: Clock;
   /** The node's actor crashed too often: the process should end. */
   readonly onFatal?: (error: ErrorFacts) => void;

@@ -9,6 +9,8 @@ import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
 import { beyondLimit } from '../../storage/pool/replica-limit.js';
 import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
+import { BackupBoard } from '../backups/board.js';
+import { backupsBehaviour } from '../backups/shell.js';
 import { localShards } from '../collection/state.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import { type ReplicaEntry, STATE_ALONE } from '../context/view.js';
@@ -47,6 +49,8 @@ export abstract class NodeOnDisk implements NodeApi {
   protected readonly usages = new CollectionUsages();
   readonly #limited: PointsApi;
   readonly #own: OwnPoints;
+  readonly backups = new BackupBoard();
+  readonly #closing = new AbortController();
   #snapshots: Snapshots | null = null;
   #closed = false;
   /** Replicas of collections that are being created. */
@@ -66,7 +70,7 @@ export abstract class NodeOnDisk implements NodeApi {
     const entryOf = (name: string) => names.find(name).entry;
     // What an earlier process has left of snapshots is removed.
     running.ready.then(
-      () => this.snapshots,
+      () => this.#beginSnapshots(),
       () => {},
     );
     this.#limited = limitedPoints(
@@ -81,8 +85,28 @@ export abstract class NodeOnDisk implements NodeApi {
   }
 
   get snapshots(): SnapshotApi {
+    return this.#keptSnapshots() ?? NO_SNAPSHOTS;
+  }
+
+  #beginSnapshots(): void {
+    const { options, services, system } = this.running;
+    const snapshots = this.#keptSnapshots();
+    const plans = options.backups ?? [];
+    if (snapshots === null || plans.length === 0 || this.#closed) return;
+    const props = {
+      plans,
+      snapshots,
+      collections: () => this.names.list().filter((name) => this.localShards(name).size > 0),
+      peer: () => services.assignments.peerId,
+      board: this.backups,
+      signal: this.#closing.signal,
+    };
+    system.spawn(backupsBehaviour(), 'backups', props, (error) => options.log.error(`no more backups: ${error.detail}`));
+  }
+
+  #keptSnapshots(): Snapshots | null {
     const { clock, options, ports, services, system } = this.running;
-    if (options.snapshots == null) return NO_SNAPSHOTS;
+    if (options.snapshots == null) return null;
     this.#snapshots ??= new Snapshots({
       options: options.snapshots,
       actor: system.spawn(snapshotsBehaviour(), 'snapshots', null, (error) => options.log.error(`no more snapshots: ${error.detail}`)),
@@ -201,6 +225,7 @@ export abstract class NodeOnDisk implements NodeApi {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#closing.abort(new TroupeError('unavailable', 'the node stops'));
     await this.#snapshots?.close();
     await this.leave();
     const { actor, hideShardKeys, options, services, system } = this.running;

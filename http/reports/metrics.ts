@@ -1,6 +1,7 @@
 /** `GET /metrics`: figures of the process for Prometheus. Source of names: contract, `GET /metrics`. */
 
 import { readdirSync } from 'node:fs';
+import type { PlanStatus } from '../../actors/backups/state.js';
 import { BUCKET_SECONDS, type Durations } from '../../actors/context/durations.js';
 import type { NodeApi } from '../../actors/requests/node-api.js';
 import type { LongWork } from '../../actors/runtime/long-works.js';
@@ -49,6 +50,7 @@ export function* writeMetrics(out: TextBytes, services: DoorServices, { anonymiz
   yield* writeCollections(writer, collections, replicas);
   yield* writeRequests(writer, services);
   writeEngine(writer, services);
+  writeBackups(writer, node.backups.plans);
   writeActors(writer, yield* actorSums(node.telemetry()));
   writeProcess(writer);
 }
@@ -235,6 +237,34 @@ function writeEngine(writer: MetricsWriter, { node }: DoorServices): void {
     writer.family(name, type, help);
     for (const worker of workers) writer.sample(name, { worker: worker.name, kind: worker.kind }, value(worker));
   }
+}
+
+function writeBackups(writer: MetricsWriter, plans: readonly PlanStatus[]): void {
+  if (plans.length === 0) return;
+  const figures = [
+    [
+      'backup_last_success_timestamp_seconds',
+      'gauge',
+      'when a plan was last carried out without a failure',
+      (status: PlanStatus) => inSeconds(status.lastSuccessMs),
+    ],
+    ['backup_next_timestamp_seconds', 'gauge', 'when a plan has its next turn', (status: PlanStatus) => inSeconds(status.nextMs)],
+    ['backup_failures_total', 'counter', 'turns of a plan that had a failure', (status: PlanStatus) => status.failures],
+    ['backup_last_duration_seconds', 'gauge', 'how long the last turn took', (status: PlanStatus) => inSeconds(status.last?.durationMs)],
+    ['backup_last_size_bytes', 'gauge', 'size of the snapshots of the last turn', (status: PlanStatus) => status.last?.bytes],
+  ] as const;
+  for (const [name, type, help, value] of figures) {
+    writer.family(name, type, help);
+    for (const status of plans) {
+      const figure = value(status);
+      if (figure !== undefined) writer.sample(name, { plan: status.plan.name }, figure);
+    }
+  }
+}
+
+/** Undefined: not known. */
+function inSeconds(milliseconds: number | null | undefined): number | undefined {
+  return milliseconds == null ? undefined : milliseconds / 1000;
 }
 
 const ACTOR_FIGURES = [

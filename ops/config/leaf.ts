@@ -60,6 +60,18 @@ export function textListLeaf(): Leaf<readonly string[]> {
   return leaf<readonly string[]>([], 'a list of strings', read, fromText);
 }
 
+/** A list of groups whose keys are checked elsewhere; as a text, in JSON. */
+export function groupListLeaf(): Leaf<readonly Readonly<Record<string, unknown>>[]> {
+  const isGroup = (item: unknown) => typeof item === 'object' && item !== null && !Array.isArray(item);
+  const read = (value: unknown) => (Array.isArray(value) && value.every(isGroup) ? (value as Record<string, unknown>[]) : undefined);
+  return leaf<readonly Readonly<Record<string, unknown>>[]>(
+    [],
+    'a list of groups of settings (in a variable: as JSON)',
+    read,
+    jsonFromText,
+  );
+}
+
 /** An object whose keys are checked elsewhere; null for none. */
 export function openObject(): Leaf<Readonly<Record<string, unknown>> | null> {
   const read = (value: unknown) => {
@@ -104,6 +116,15 @@ function flagFromText(given: string): unknown {
   if (lower === 'true' || lower === '1') return true;
   if (lower === 'false' || lower === '0') return false;
   return given;
+}
+
+/** The text itself where it is no JSON. */
+function jsonFromText(given: string): unknown {
+  try {
+    return JSON.parse(given);
+  } catch {
+    return given;
+  }
 }
 
 function same(given: string): unknown {

@@ -1,7 +1,7 @@
 /** Every setting of a node: its key, type and default. Source: the configuration contract. */
 
 import { SHARDS_MAX } from '../../protocols/rest/collections.js';
-import { flagLeaf, fraction, integerLeaf, type Leaf, openObject, orNull, textLeaf, textListLeaf, word } from './leaf.js';
+import { flagLeaf, fraction, groupListLeaf, integerLeaf, type Leaf, openObject, orNull, textLeaf, textListLeaf, word } from './leaf.js';
 
 const NOT_NEGATIVE = { min: 0 };
 const POSITIVE = { min: 1 };
@@ -37,6 +37,8 @@ export const SETTINGS = {
         endpoint_url: orNull(textLeaf('')),
       },
     },
+    // Troupe's own: see `backup-settings.ts`.
+    backups: groupListLeaf(),
     temp_path: orNull(textLeaf('')),
     on_disk_payload: flagLeaf(true),
     update_concurrency: orNull(integerLeaf(1, POSITIVE)),

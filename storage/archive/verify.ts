@@ -4,14 +4,15 @@ import path from 'node:path';
 import { errorFacts } from '../../protocols/errors.js';
 import { rethrowBroken } from '../../protocols/invariant.js';
 import { diskError, requireRoom } from './archive-disk.js';
+import { ArchiveError } from './archive-error.js';
 import { type ArchiveCollection, type ArchiveManifest, type ArchiveShard, MANIFEST_LIMITS } from './manifest.js';
 import type { ArchiveWorkOptions, UnpackedArchive } from './port.js';
 import { type ArchiveVisitor, fileSource, readArchive } from './read-archive.js';
 import { NewFiles } from './unpack.js';
 
 export interface ArchiveChecks extends ArchiveWorkOptions {
-  /** Gets a sentence for each problem. */
-  readonly tell: (problem: string) => void;
+  /** Gets a sentence for each problem. cause: of the archive's bytes, or of the machine. */
+  readonly tell: (problem: string, cause: 'archive' | 'machine') => void;
   /** Where the shards are looked through, too. */
   readonly shards?: {
     /** A folder that is there; each shard is unpacked below it, and removed when it has been looked through. */
@@ -32,7 +33,7 @@ export async function verifyArchive(file: string, { shards, tell, ...options }: 
         bytes: (part) => unpacked.write(part),
         endFile: () => unpacked.endFile(),
         endShard: (collection, shard) => unpacked.endShard(collection, shard),
-        damaged: (error) => tell(error.detail),
+        damaged: (error) => tell(error.detail, 'archive'),
       };
       return await readArchive(source, MANIFEST_LIMITS, visitor, options);
     } finally {
@@ -40,7 +41,8 @@ export async function verifyArchive(file: string, { shards, tell, ...options }: 
     }
   } catch (error) {
     rethrowBroken(error);
-    tell(errorFacts(diskError(error, `cannot look through ${file}`)).detail);
+    const cause = error instanceof ArchiveError ? 'archive' : 'machine';
+    tell(errorFacts(diskError(error, `cannot look through ${file}`)).detail, cause);
     return null;
   } finally {
     unpacked.remove();

@@ -1,5 +1,6 @@
 /** The tables of moves that READMEs show, all in one place. `npm run tables` prints them, and a test compares. */
 
+import { BACKUPS_TABLE } from '../../actors/backups/step.js';
 import { COLLECTION_TABLE } from '../../actors/collection/step.js';
 import { MEMBER_ROW } from '../../actors/consensus/member.js';
 import { CONSENSUS_TABLE } from '../../actors/consensus/step.js';
@@ -15,6 +16,7 @@ import { REPLICATION_TABLE } from '../../cluster/replication/step.js';
 import { afterStart, REPLICA_STATE_MOVES } from '../../cluster/state/replica-state.js';
 import type { Tagged } from '../../protocols/machine.js';
 import { TRANSFER_METHODS } from '../../protocols/model/cluster.js';
+import { BACKUPS } from './machines/backups.js';
 import { COLLECTION } from './machines/collection.js';
 import { CONSENSUS } from './machines/consensus.js';
 import { MIGRATION } from './machines/migration.js';
@@ -45,6 +47,7 @@ export const TABLES: readonly ListedTable[] = [
   actor('transfer', 'actors/transfers/README.md', TRANSFER_TABLE, TRANSFER),
   actor('migration', 'actors/migration/README.md', MIGRATION_TABLE, MIGRATION),
   actor('snapshots', 'actors/snapshots/README.md', SNAPSHOTS_TABLE, SNAPSHOTS),
+  actor('backups', 'actors/backups/README.md', BACKUPS_TABLE, BACKUPS),
   actor('replication', 'cluster/README.md', REPLICATION_TABLE, REPLICATION),
   replicaStates(),
 ];

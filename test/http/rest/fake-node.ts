@@ -1,6 +1,7 @@
 /** A REST door over a node that only pretends: it records what it is asked and answers as told. */
 
 import { connect } from 'node:net';
+import { BackupBoard } from '../../../actors/backups/board.js';
 import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
 import type { LocalShard, NodeApi } from '../../../actors/requests/node-api.js';
 import type { CollectionView } from '../../../actors/requests/report.js';
@@ -38,6 +39,7 @@ export interface Asked {
 export class FakeNode {
   readonly collections = new Map<string, CollectionConfig>();
   readonly asked: Asked[] = [];
+  readonly backups = new BackupBoard();
   readonly snapshots = new FakeSnapshots((name) => this.exists(name));
   /** Of each change of collections and aliases. */
   readonly timeouts: (number | undefined)[] = [];
