@@ -146,7 +146,9 @@ export class Snapshots implements SnapshotApi {
     const stored = this.#stored(place);
     const collection = stored.kind === 'full' ? null : stored.collection;
     if (base === null) {
-      const made = await this.#inTurn({ kind: 'create', collection }, (onProgress, signal) => this.#make(stored, null, mark, onProgress, signal));
+      const made = await this.#inTurn({ kind: 'create', collection }, (onProgress, signal) =>
+        this.#make(stored, null, mark, onProgress, signal),
+      );
       return { ...made, base: null };
     }
     if (stored.kind === 'full')
