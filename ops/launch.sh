@@ -97,4 +97,4 @@ export TROUPE_STARTED="$reason $own_number"
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-65536}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-131072}"
 # Word splitting is meant: these are options.
 # shellcheck disable=SC2086
-exec "$runtime" --max-semi-space-size=2 --initial-old-space-size=64 --single-threaded-gc ${TROUPE_NODE_OPTIONS:-} "$main" "$@"
+exec "$runtime" --max-semi-space-size=2 --initial-old-space-size=64 --no-parallel-scavenge --no-concurrent-array-buffer-sweeping ${TROUPE_NODE_OPTIONS:-} "$main" "$@"
