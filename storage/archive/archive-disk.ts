@@ -4,11 +4,6 @@ import fs from 'node:fs';
 import { TroupeError } from '../../protocols/errors.js';
 import { codeOf } from '../disk/machine.js';
 
-/**
- * After so many bytes the disk is waited for, so that it is never far behind: who commits meanwhile would wait for all of it, and a system would fill
- * its memory with what is not written yet.
- */
-export const SYNC_BYTES = 32 << 20;
 const RETRY_MS = 10_000;
 
 /** Errors: `outOfDisk` unless the disk of a folder has so many bytes and a rest. Disks that do not say how much is free are taken to have them. */

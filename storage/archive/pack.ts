@@ -6,10 +6,11 @@ import { setImmediate } from 'node:timers/promises';
 import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
+import { SYNC_BYTES } from '../disk/batch-writer.js';
 import { encodeChecked } from '../disk/checked-file.js';
 import { checksumStream } from '../disk/checksum.js';
 import { openPlainFile, readFully, syncFolderNow } from '../disk/file.js';
-import { diskError, requireRoom, SYNC_BYTES, writeFully } from './archive-disk.js';
+import { diskError, requireRoom, writeFully } from './archive-disk.js';
 import { type ArchiveManifest, encodeManifestFile, packedFilesOf } from './manifest.js';
 import {
   BLOCK_BYTES,

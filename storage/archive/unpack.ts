@@ -6,8 +6,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { ShardId } from '../../protocols/model/cluster.js';
+import { SYNC_BYTES } from '../disk/batch-writer.js';
 import { syncFolderNow } from '../disk/file.js';
-import { diskError, requireRoom, SYNC_BYTES, writeFully } from './archive-disk.js';
+import { diskError, requireRoom, writeFully } from './archive-disk.js';
 import { ArchiveError } from './archive-error.js';
 import { type ArchiveFile, type ArchiveManifest, filesOf, MANIFEST_LIMITS, withoutBase } from './manifest.js';
 import { unpackedShard } from './members.js';

@@ -5,6 +5,7 @@ import { type FileHandle, open, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { TroupeError } from '../../protocols/errors.js';
+import { BatchWriter } from '../disk/batch-writer.js';
 
 export interface SpoolOptions {
   /** Bytes of the disk that must stay free. */
@@ -14,7 +15,7 @@ export interface SpoolOptions {
   readonly signal: AbortSignal;
 }
 
-/** After so many bytes the disk is asked for its room, and waited for: it is never far behind, and holds up nobody who commits. */
+/** After so many bytes the disk is asked for its room. */
 const LOOK_EVERY_BYTES = 32 << 20;
 const RETRY_AFTER_MS = 10_000;
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -27,30 +28,35 @@ const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | con
 export async function spoolToFile(source: Readable, file: string, options: SpoolOptions): Promise<number> {
   const { expectedBytes, freeBytesMin, signal } = options;
   let handle: FileHandle | null = null;
+  let writer: BatchWriter | null = null;
   let isOurs = false;
   try {
     throwIfEnded(signal);
     addAbortSignal(signal, source);
     handle = await onDisk(file, open(file, NEW_FILE, 0o600));
     isOurs = true;
+    writer = new BatchWriter(handle);
     await requireRoom(file, expectedBytes ?? 0, freeBytesMin);
     let bytes = 0;
     let lookAt = LOOK_EVERY_BYTES;
     for await (const chunk of source as AsyncIterable<Buffer>) {
       if (bytes + chunk.length >= lookAt) {
-        await onDisk(file, handle.datasync());
-        await requireRoom(file, expectedBytes === null ? chunk.length : Math.max(0, expectedBytes - bytes), freeBytesMin);
+        const coming = expectedBytes === null ? chunk.length : Math.max(0, expectedBytes - bytes);
+        await requireRoom(file, coming + BatchWriter.heldBytesMax, freeBytesMin);
         lookAt = bytes + LOOK_EVERY_BYTES;
       }
       bytes += chunk.length;
       if (expectedBytes !== null && bytes > expectedBytes) throw wrongLength(bytes, expectedBytes);
-      await onDisk(file, writeAll(handle, chunk));
+      const behind = writer.add(chunk);
+      if (behind !== null) await onDisk(file, behind);
     }
+    await onDisk(file, writer.end());
     if (expectedBytes !== null && bytes !== expectedBytes) throw wrongLength(bytes, expectedBytes);
     await onDisk(file, handle.sync());
     return bytes;
   } catch (error) {
     source.destroy();
+    await writer?.settled();
     if (isOurs) await rm(file, { force: true }).catch(() => undefined);
     throw signal.aborted ? cancelledBy(signal) : error;
   } finally {
@@ -102,9 +108,4 @@ async function onDisk<T>(file: string, work: Promise<T>): Promise<T> {
   } catch (error) {
     throw diskRefusal(error, file);
   }
-}
-
-async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
-  let done = 0;
-  while (done < chunk.length) done += (await handle.write(chunk, done)).bytesWritten;
 }

@@ -3,12 +3,12 @@
  * disk, and whatever else the form has is dropped.
  */
 
-import { createWriteStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import type { UploadFile } from '../../../actors/snapshots/snapshot-api.js';
+import { BatchWriter } from '../../../storage/disk/batch-writer.js';
 
 /** A body that is not the form that was asked for. Clients get the text as it is. */
 export class FormProblem extends Error {
@@ -102,14 +102,20 @@ function openForm(contentType: string, name: string): BusboyInstance {
   }
 }
 
-/** written: told how much is about to be written. */
-function save(part: Readable, file: UploadFile, written: (length: number) => void): Promise<void> {
-  const checked = async function* (chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
-    for await (const chunk of chunks) {
+/** written: told how much is about to be written. The file is closed when it ends. */
+async function save(part: Readable, file: UploadFile, written: (length: number) => void): Promise<void> {
+  const handle = await open(file.path, 'w', 0o600);
+  const writer = new BatchWriter(handle);
+  try {
+    for await (const chunk of part as AsyncIterable<Buffer>) {
       file.requireRoom(chunk.length);
       written(chunk.length);
-      yield chunk;
+      const behind = writer.add(chunk);
+      if (behind !== null) await behind;
     }
-  };
-  return pipeline(part, checked, createWriteStream(file.path, { mode: 0o600 }));
+    await writer.end();
+  } finally {
+    await writer.settled();
+    await handle.close();
+  }
 }

@@ -396,8 +396,8 @@ for (const [way, options] of Object.entries(WAYS)) {
     const harness = await openWithCollection(t, options);
     const { snapshots } = harness.node;
     const socket = await open(harness, t);
-    socket.write(rawUpload(rawPart('snapshot', 'x'.repeat(200_000)), { length: 10_000_000 }));
-    await until(() => snapshots.uploadedBytes() > 100_000);
+    socket.write(rawUpload(rawPart('snapshot', 'x'.repeat(3_000_000)), { length: 10_000_000 }));
+    await until(() => snapshots.uploadedBytes() > 1_000_000);
     socket.destroy();
     await until(() => snapshots.uploads().length === 0);
     assert.deepEqual(snapshots.restored, []);
