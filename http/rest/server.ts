@@ -6,6 +6,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
@@ -70,6 +71,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
     app.route({ method: route.method, url, handler: (request, reply) => void answer(request, hijacked(reply)) });
   });
   if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
+  await setImmediate();
   await app.listen(address);
   const server = app.server;
   return {

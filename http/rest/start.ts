@@ -1,6 +1,7 @@
 /** Starts the REST door: in the readers where they can share a port, in the main thread elsewhere. */
 
 import { createServer, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { checkPort } from '../context/check-port.js';
 import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
@@ -99,8 +100,10 @@ class LateServer {
     }
   }
 
+  /** In steps: other requests that the main thread has wait for one of them, not for all. */
   async #load(): Promise<RestServer> {
     const { listenForRest } = await import('./server.js');
+    await setImmediate();
     return listenForRest(this.services, this.options, { path: this.ownPath });
   }
 }
