@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url';
 import type { CheckArchive } from '../actors/snapshots/snapshots.js';
 import { TroupeError } from '../protocols/errors.js';
 import { childProcess } from '../protocols/late-modules.js';
-import { verifyArchiveFile } from './verify-archive.js';
 
 const CHILD_ARGUMENT = 'check-archive';
 /** The rest is counted by nobody: a damaged shard may have a problem for each of its points. */
@@ -53,7 +52,8 @@ if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.
   const [, , , file = '', unpackIn = ''] = process.argv;
   // Without its parent it has nobody to tell.
   process.on('disconnect', () => process.exit());
-  void verifyArchiveFile(file, unpackIn === '' ? null : unpackIn, note).then(({ damages }) =>
-    process.send?.({ problems, isDamaged: damages > 0 } satisfies Findings, () => process.disconnect?.()),
-  );
+  // Loaded here, since the node itself needs none of it.
+  void import('./verify-archive.js')
+    .then(({ verifyArchiveFile }) => verifyArchiveFile(file, unpackIn === '' ? null : unpackIn, note))
+    .then(({ damages }) => process.send?.({ problems, isDamaged: damages > 0 } satisfies Findings, () => process.disconnect?.()));
 }

@@ -222,6 +222,20 @@ test('an archive that could not be looked through stays, and so do older ones', 
   assert.deepEqual(await harness.names(), [nameOf(2), nameOf(3)]);
 });
 
+test('a backup that is the base of a snapshot which somebody has made stays as long as that one', { timeout: 60_000 }, async (t) => {
+  const harness = await harnessFor(t);
+  await harness.start(plan({ keep: { last: 1, daily: 0, weekly: 0 } }));
+  await fill(harness.node, 'c');
+  await harness.turn(night(2));
+  const { name: onBase } = await harness.node.snapshots.create(ARCHIVES, nameOf(2));
+  const second = await harness.turn(night(3));
+  assert.deepEqual([second.last?.failures, second.last?.removed], [[], 0]);
+  assert.deepEqual((await harness.names()).sort(), [onBase, nameOf(2), nameOf(3)].sort());
+  await harness.node.snapshots.remove(ARCHIVES, onBase);
+  assert.equal((await harness.turn(night(4))).last?.removed, 2);
+  assert.deepEqual(await harness.names(), [nameOf(4)]);
+});
+
 test('a collection that a plan names and that is missing does not keep others from their backup', { timeout: 60_000 }, async (t) => {
   const harness = await harnessFor(t);
   await harness.start(plan({ collections: ['missing', 'c'] }));

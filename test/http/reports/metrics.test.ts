@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseCron } from '../../../actors/backups/cron.js';
 import { TextBytes } from '../../../http/context/text-bytes.js';
 import { MetricsWriter } from '../../../http/reports/prometheus.js';
 import { openDoor } from '../rest/fake-node.js';
@@ -79,4 +80,32 @@ test('labels are escaped, buckets cumulated', () => {
       '',
     ].join('\n'),
   );
+});
+
+test('metrics tell of each plan of backups when it last succeeded and how often it failed, as soon as that is known', async () => {
+  const { door, node, url } = await openDoor();
+  const read = async (): Promise<string[]> =>
+    (await (await fetch(`${url}/metrics`)).text()).split('\n').filter((line) => /^backup_/.test(line));
+  try {
+    assert.deepEqual(await read(), []);
+    const schedule = parseCron('@daily');
+    assert.ok(typeof schedule !== 'string');
+    const plan = { name: 'a', schedule, collections: 'all', keep: null, verify: 'none' } as const;
+    const last = { made: 1, bytes: 42, removed: 0, failures: ['no room'], dateMs: 9000, durationMs: 1500 };
+    node.backups.plans = [
+      { plan, nextMs: 60_000, lastSuccessMs: 1500, failures: 2, last },
+      { plan: { ...plan, name: 'b' }, nextMs: 120_000, lastSuccessMs: null, failures: 0, last: null },
+    ];
+    assert.deepEqual(await read(), [
+      'backup_last_success_timestamp_seconds{plan="a"} 1.5',
+      'backup_next_timestamp_seconds{plan="a"} 60',
+      'backup_next_timestamp_seconds{plan="b"} 120',
+      'backup_failures_total{plan="a"} 2',
+      'backup_failures_total{plan="b"} 0',
+      'backup_last_duration_seconds{plan="a"} 1.5',
+      'backup_last_size_bytes{plan="a"} 42',
+    ]);
+  } finally {
+    await door.close(1000);
+  }
 });
