@@ -22,6 +22,16 @@ export type Command =
     }
   /** Look through a storage folder, or the archive of a snapshot; null: the storage folder of the settings. unpack: each shard of an archive, too. */
   | { readonly kind: 'verify'; readonly path: string | null; readonly unpack: boolean; readonly configPath: string | undefined }
+  /** Restore an archive into the storage folder of the settings, of a node that is stopped; dryRun: only say what that would do. */
+  | {
+      readonly kind: 'restore';
+      readonly path: string;
+      /** Null: the name that the collection had. */
+      readonly collection: string | null;
+      readonly force: boolean;
+      readonly dryRun: boolean;
+      readonly configPath: string | undefined;
+    }
   /** Print `text` and end well. */
   | { readonly kind: 'print'; readonly text: string }
   /** Print `message` and end with exit code 2. */
@@ -32,6 +42,10 @@ export type CommandLineOf<Kind extends Command['kind']> = Extract<Command, { kin
 export const USAGE = `Usage: troupe [options]
        troupe verify [path]     look through a storage folder that no node has open (that of the settings, if left out), or
                                 through the file of a snapshot; print what is wrong
+       troupe restore <file>    restore a snapshot into the storage folder of a node that is stopped, and end
+       troupe restore --dry-run <path>
+                                look through a snapshot, or all that are in a folder; print what they have and what a restore
+                                would do; change nothing
 
 Options:
   --config-path <file>   settings in YAML, read after config/*.yaml
@@ -43,7 +57,8 @@ Options:
                          on a node of its own: restore a snapshot of a collection before the start; may be given again for others
   --storage-snapshot <file>
                          on a node of its own: restore a snapshot of a whole storage before the start
-  --force_snapshot       with these: replace collections that exist
+  --force_snapshot       with these and with restore: replace collections that exist
+  --collection <name>    of restore: the collection that it becomes; without it, the one that it was
   --disable-telemetry    accepted for compatibility: nothing is ever sent anywhere
   --unpack               of verify: unpack the shards of a snapshot one after the other (in storage.temp_path), and look through
                          their records, too
@@ -78,6 +93,8 @@ export function parseCommandLine(
         'storage-snapshot': { type: 'string' },
         reinit: { type: 'boolean' },
         unpack: { type: 'boolean' },
+        'dry-run': { type: 'boolean' },
+        collection: { type: 'string' },
       },
       strict: true,
       allowPositionals: true,
@@ -89,6 +106,9 @@ export function parseCommandLine(
   if (values.version === true) return { kind: 'print', text: `troupe ${version}\n` };
   const configPath = values['config-path'] as string | undefined;
   const [command, path, ...rest] = words;
+  if (command === 'restore') return restoreCommand(path, rest, values, configPath);
+  for (const name of ['dry-run', 'collection'])
+    if (values[name] !== undefined) return { kind: 'refuse', message: `--${name} is an option of \`troupe restore\`\n\n${USAGE}` };
   if (command === 'verify' && rest.length === 0) return { kind: 'verify', path: path ?? null, unpack: values.unpack === true, configPath };
   if (command !== undefined) {
     const wrong = command === 'verify' ? `verify takes one path, not also '${rest.join(' ')}'` : `there is no command '${command}'`;
@@ -108,11 +128,34 @@ export function parseCommandLine(
   return { kind: 'serve', configPath, cluster, restore };
 }
 
+function restoreCommand(
+  path: string | undefined,
+  rest: readonly string[],
+  values: Readonly<Record<string, unknown>>,
+  configPath: string | undefined,
+): Command {
+  if (path === undefined || rest.length > 0) return { kind: 'refuse', message: `restore takes the path of one snapshot\n\n${USAGE}` };
+  const other = ['snapshot', 'storage-snapshot', 'uri', 'bootstrap', 'reinit', 'unpack'].find((name) => values[name] !== undefined);
+  if (other !== undefined) return { kind: 'refuse', message: `--${other} is no option of \`troupe restore\`\n\n${USAGE}` };
+  return {
+    kind: 'restore',
+    path,
+    collection: (values.collection ?? null) as string | null,
+    force: isForced(values),
+    dryRun: values['dry-run'] === true,
+    configPath,
+  };
+}
+
+function isForced(values: Readonly<Record<string, unknown>>): boolean {
+  return values.force_snapshot === true || values['force-snapshot'] === true;
+}
+
 /** The snapshots to restore; null: none. A text says what is wrong. */
 function startRestore(values: Readonly<Record<string, unknown>>): StartRestore | string | null {
   const given = (values.snapshot ?? []) as readonly string[];
   const storage = (values['storage-snapshot'] ?? null) as string | null;
-  const force = values.force_snapshot === true || values['force-snapshot'] === true;
+  const force = isForced(values);
   if (storage !== null && given.length > 0) return '--storage-snapshot: it restores all collections; leave out --snapshot';
   const collections: { file: string; collection: string }[] = [];
   for (const text of given) {

@@ -57,6 +57,9 @@ async function main(): Promise<void> {
     case 'verify':
       await verify(command.path, command.unpack, command.configPath);
       return;
+    case 'restore':
+      await restoreAndEnd(command);
+      return;
     case 'serve':
       await serve(command, version);
       return;
@@ -86,6 +89,19 @@ async function verify(given: string | null, unpack: boolean, configPath: string 
     process.exitCode = problems === 0 ? 0 : EXIT_FAILED;
   } catch (error) {
     fail(error);
+  }
+}
+
+/** Exit code 0: it is restored; of a dry run: it would be. */
+async function restoreAndEnd({ configPath, dryRun, ...order }: CommandLineOf<'restore'>): Promise<void> {
+  const print = (line: string): void => void process.stdout.write(`${line}\n`);
+  try {
+    const { settings } = loadSettings({ folder: process.cwd(), configPath, environment: process.env });
+    const { describeRestore, restoreStopped } = await import('./restore.js');
+    if (dryRun) process.exitCode = (await describeRestore(settings, order, print)) === 0 ? 0 : EXIT_FAILED;
+    else await restoreStopped(settings, order, print);
+  } catch (error) {
+    fail(error instanceof TroupeError ? new Error(`cannot restore ${order.path}: ${error.detail}`) : error);
   }
 }
 

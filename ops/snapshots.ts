@@ -38,7 +38,11 @@ export function snapshotOptions(
 }
 
 /** `--snapshot` and `--storage-snapshot`. The storage folder is this process's, and nothing is open. Errors: as `restoreAtStart`. */
-export async function restoreBeforeStart({ storage }: NodeSettings, restore: StartRestore, log: ModuleLog): Promise<void> {
+export async function restoreBeforeStart(
+  { storage }: NodeSettings,
+  restore: StartRestore,
+  log: { info(message: string): void; warn(message: string): void },
+): Promise<void> {
   const { freeBytesMin } = marksOfFolder(storage.storage_path, storage.disk_free_min_mb, storage.disk_reserve_mb);
   await restoreAtStart({ storagePath: storage.storage_path, verify: verifyReplicas, freeBytesMin, log }, restore);
 }

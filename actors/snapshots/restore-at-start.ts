@@ -9,6 +9,7 @@ import { unpackedShard } from '../../storage/archive/members.js';
 import type { UnpackedArchive, UnpackLimits } from '../../storage/archive/port.js';
 import { manifestOfFile } from '../../storage/archive/read-archive.js';
 import { unpackArchive } from '../../storage/archive/unpack.js';
+import { initChecksum } from '../../storage/disk/checksum.js';
 import { folderName } from '../../storage/disk/folder-name.js';
 import { type CollectionStore, openCollectionStore } from '../collection/store.js';
 import type { VerifyReplicas } from '../context/verified-replicas.js';
@@ -94,6 +95,7 @@ async function unpack(
 
 /** Bases lie beside the file. */
 async function unpackWithBases(file: string, folder: string, limits: UnpackLimits): Promise<UnpackedArchive> {
+  await initChecksum();
   const bases = await basesBeside(file, await manifestOfFile(file), async (base) => (existsSync(base) ? manifestOfFile(base) : null));
   return unpackArchive({ from: file, bases, folder, limits, expectedSha256: null });
 }

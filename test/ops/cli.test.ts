@@ -101,3 +101,20 @@ test('unknown options and stray words are refused', () => {
   for (const args of [['--colour'], ['serve'], ['-x'], ['--version=5']])
     assert.equal(parseCommandLine(args, '1.2.3').kind, 'refuse', args[0]);
 });
+
+test('restore takes one path and its own options, and these belong to no other command', () => {
+  const plain = { kind: 'restore', path: 'a.snapshot', collection: null, force: false, dryRun: false, configPath: undefined };
+  assert.deepEqual(parseCommandLine(['restore', 'a.snapshot'], '1.2.3'), plain);
+  const all = ['restore', '--dry-run', 'a.snapshot', '--collection', 'b', '--force_snapshot'];
+  assert.deepEqual(parseCommandLine(all, '1.2.3'), { ...plain, collection: 'b', force: true, dryRun: true });
+  const wrong = [
+    ['restore'],
+    ['restore', 'a', 'b'],
+    ['restore', 'a', '--reinit'],
+    ['restore', 'a', '--snapshot', 'b:c'],
+    ['--dry-run'],
+    ['--collection', 'b'],
+    ['verify', '--dry-run', 'a'],
+  ];
+  for (const args of wrong) assert.equal(parseCommandLine(args, '1.2.3').kind, 'refuse', args.join(' '));
+});
