@@ -21,6 +21,12 @@ export class CopyRoom {
     if (refusal !== null) throw refusal;
   }
 
+  /** As `require`, of bytes that stay on the disk: an archive takes no memory. Errors: `outOfDisk`. */
+  requireOnDisk(bytes: number): void {
+    const refusal = this.disk?.refuseCopy(bytes) ?? null;
+    if (refusal !== null) throw refusal;
+  }
+
   /** As `require`, of entries of a log: what only removes something is taken. */
   requireForEntries(entries: readonly { readonly operation: Uint8Array }[]): void {
     const bytes = entries.reduce((sum, { operation }) => sum + operation.length, 0);

@@ -213,7 +213,7 @@ export class Snapshots implements SnapshotApi {
   async upload(): Promise<UploadFile> {
     const path = await this.#newFile();
     const { copyRoom } = this.parts.services;
-    return { path, requireRoom: (bytes) => copyRoom.require(bytes), discard: () => rm(path, { force: true }) };
+    return { path, requireRoom: (bytes) => copyRoom.requireOnDisk(bytes), discard: () => rm(path, { force: true }) };
   }
 
   async restoreUploaded(target: RestoreTarget, file: UploadFile, options: RestoreOptions): Promise<void> {

@@ -68,3 +68,10 @@ test('a follower without room carries out nothing of what it refuses, and goes o
   await call({ ...to, kind: 'position' });
   assert.deepEqual(calls, ['append', 'position']);
 });
+
+test('an archive that is uploaded takes room of the disk and none of the memory', () => {
+  const full = { committedBytes: () => 1000, copyBytesMax: 1000 };
+  new CopyRoom({ refuseCopy: () => null }, full).requireOnDisk(1e9);
+  assert.throws(() => new CopyRoom({ refuseCopy: () => null }, full).require(1), { code: 'outOfMemory' });
+  assert.throws(() => new CopyRoom({ refuseCopy: () => FULL }, ROOMY).requireOnDisk(1), { code: 'outOfDisk' });
+});
