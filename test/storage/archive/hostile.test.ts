@@ -184,7 +184,7 @@ const CASES: Readonly<Record<string, () => Hostile>> = {
   'a size in the manifest with a fraction': () => claims([{ path: 'a', bytes: 1.5 }], 'manifest', /bytes` is no whole number/),
   'a size in the manifest that is a text': () => claims([{ path: 'a', bytes: '1' }], 'manifest', /bytes` is no whole number/),
   'a manifest without collections': () => manifested({ collections: undefined }, /lacks `collections`/),
-  'a manifest with a member of tomorrow': () => manifested({ base: 'yesterday.snapshot' }, /has `base`, which this release does not know/),
+  'a manifest with a member of tomorrow': () => manifested({ later: 'x' }, /has `later`, which this release does not know/),
   'a manifest with another prototype': () => text(`{"format":1,"__proto__":{"kind":"full"},"version":"1"}`, 'manifest', /has `__proto__`/),
   'a manifest whose members are of its prototype only': () =>
     text(
@@ -199,7 +199,9 @@ const CASES: Readonly<Record<string, () => Hostile>> = {
   'a shard archive without its shard': () =>
     manifested({ kind: 'shard', collections: [{ name: 'c', description: {}, shards: [] }] }, /not exactly one shard/),
   'a time that is none': () => manifested({ createdAt: '2026-13-41T25:61:61Z' }, /no time such as/),
-  'a manifest with the format of tomorrow': () => text('{"format":2,"something":"else"}', 'newer', /format 2, and this release reads 1/),
+  'a manifest with the format of tomorrow': () => text('{"format":3,"something":"else"}', 'newer', /format 3, and this release reads/),
+  'a manifest whose base is none': () => manifested({ base: 'yesterday.snapshot' }, /`base` is no object/),
+  'a manifest of the format with a base that has none': () => text(JSON.stringify({ ...manifestOf(SMALL), format: 2 }), 'manifest', /base/),
   'a manifest in a container of tomorrow': () => ({
     ...raw(Buffer.from('{"format":7,"checksum":"0123456789abcdef","manifest":{}}\n')),
     problem: 'newer',
