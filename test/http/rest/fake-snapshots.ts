@@ -48,6 +48,8 @@ export class FakeSnapshots implements SnapshotApi {
   shown: SnapshotFigures = NO_SNAPSHOT_FIGURES;
   /** Awaited by `create`, `remove` and restores. */
   before: () => Promise<void> = () => Promise.resolve();
+  /** What is made is told by the same name each time, and is gone at once. */
+  isForgetful = false;
   readonly #kept = new Map<string, Map<string, Kept>>();
   readonly #folder = mkdtempSync(join(tmpdir(), 'troupe-uploads-'));
   #made = 0;
@@ -102,6 +104,7 @@ export class FakeSnapshots implements SnapshotApi {
 
   async create(place: SnapshotPlace, base: string | null = null): Promise<ListedSnapshot> {
     await this.before();
+    if (this.isForgetful) return { name: 'made.snapshot', creationTime: '2026-11-21T01:04:22', size: 9, checksum: null, base };
     this.#made++;
     return { ...this.keep(place, `made-${this.#made}.snapshot`, Buffer.from(`archive ${this.#made}`)), base };
   }
