@@ -25,7 +25,6 @@ import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
 import { describeRuntime } from './runtime.js';
-import { restoreBeforeStart } from './snapshots.js';
 import { ownVersion } from './version.js';
 
 const EXIT_FAILED = 1;
@@ -142,7 +141,7 @@ async function serve({ cluster: start, configPath, restore }: CommandLineOf<'ser
     endAtOnce(EXIT_FOLDER_LOST);
   };
   try {
-    if (restore !== null) await restoreBeforeStart(resolved.settings, restore, log);
+    if (restore !== null) await (await import('./restore-before-start.js')).restoreBeforeStart(resolved.settings, restore, log);
     await run(resolved.settings, start, nodeIdentity(version, startedMs), logOf);
   } catch (error) {
     fail(describeStartFailure(error, resolved.settings));

@@ -15,7 +15,7 @@ import { folderName } from '../storage/disk/folder-name.js';
 import { isSnapshotName } from '../storage/snapshot-store/snapshot-store.js';
 import type { NodeSettings } from './config/settings.js';
 import { lockStorage } from './lock/storage-lock.js';
-import { restoreBeforeStart } from './snapshots.js';
+import { restoreBeforeStart } from './restore-before-start.js';
 import { describeArchive, verifyArchiveFile } from './verify-archive.js';
 
 export interface RestoreOrder {

@@ -1,17 +1,13 @@
 /** What a node has for snapshots, from its settings. */
 
-import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { restoreAtStart, type StartRestore } from '../actors/snapshots/restore-at-start.js';
 import type { LocateArchive, SnapshotOptions } from '../actors/snapshots/snapshots.js';
 import { crypto } from '../protocols/late-modules.js';
 import { ArchiveThread } from '../storage/archive/archive-thread.js';
 import type { DiskMarks } from '../storage/disk/disk-room.js';
-import { marksOfFolder } from '../storage/disk/disk-watch.js';
 import { localArchivePath, readArchiveLocation, requireUrlRecovery } from '../storage/snapshot-store/archive-location.js';
 import { fetchArchive } from '../storage/snapshot-store/fetch-archive.js';
-import { verifyReplicas } from '../storage/verify/verify-lmdb.js';
 import { checkArchive } from './check-archive.js';
 import type { NodeSettings } from './config/settings.js';
 import { snapshotStoreFor, snapshotUrlsAllowed } from './config/snapshot-settings.js';
@@ -37,21 +33,11 @@ export function snapshotOptions(
   };
 }
 
-/** `--snapshot` and `--storage-snapshot`. The storage folder is this process's, and nothing is open. Errors: as `restoreAtStart`. */
-export async function restoreBeforeStart(
-  { storage }: NodeSettings,
-  restore: StartRestore,
-  log: { info(message: string): void; warn(message: string): void },
-): Promise<void> {
-  const { freeBytesMin } = marksOfFolder(storage.storage_path, storage.disk_free_min_mb, storage.disk_reserve_mb);
-  await restoreAtStart({ storagePath: storage.storage_path, verify: verifyReplicas, freeBytesMin, log }, restore);
-}
-
 /** One for each storage folder, as nodes may share `storage.temp_path`. */
 function tempFolderOf({ storage }: NodeSettings): string {
   const { storage_path: storagePath, temp_path: tempPath } = storage;
   if (tempPath === null || tempPath === '') return join(storagePath, 'temp');
-  const name = createHash('sha256').update(resolve(storagePath)).digest('hex').slice(0, 16);
+  const name = crypto().createHash('sha256').update(resolve(storagePath)).digest('hex').slice(0, 16);
   return join(tempPath, `troupe-${name}`);
 }
 
