@@ -1,6 +1,7 @@
 /** A replica that leads its shard hands the lead over before it is dropped, so that no write is open then. */
 
 import { heirOf } from '../../cluster/plans/leadership.js';
+import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionClusterUpdate } from '../../protocols/model/cluster.js';
 import { recordOf } from '../consensus/proposals/prepare.js';
 import { HAND_OVER_MS } from '../transfers/start.js';
@@ -18,21 +19,28 @@ export async function handOverFirst(
 
 type Dropped = Extract<CollectionClusterUpdate, { kind: 'dropReplica' }>;
 
+/** For a leader that does not answer. One that does is asked again until the end: its writes, or its followers, need more time. */
 const TRIES = 2;
 const AGAIN_MS = 50;
 
 /** If the lead cannot be handed over until `endMs`, the replica is dropped all the same, and the outcome of writes under way is unknown. */
 async function handOver(routes: Routes, collection: string, dropped: Dropped, endMs: number): Promise<void> {
-  for (let tries = 1; tries <= TRIES; tries += 1) {
+  for (let tries = 1; ; tries += 1) {
     const leftMs = endMs - routes.clock.nowMs();
     if (leftMs <= AGAIN_MS) return;
     try {
       await tryHandOver(routes, collection, dropped, leftMs);
       return;
-    } catch {
+    } catch (error) {
+      if (tries >= TRIES && !isRefusal(error)) return;
       await routes.pause(AGAIN_MS);
     }
   }
+}
+
+/** Whether the leader answers that it cannot hand over now. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof TroupeError && (error.code === 'busy' || error.code === 'conflict');
 }
 
 /** Asks the leader once to hand over. Errors: `notFound`; those of the call. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
 import { clusterUpdateInSteps } from '../../../actors/requests/update-collection-cluster.js';
 import { NotReached } from '../../../cluster/data-messages.js';
+import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionClusterUpdate } from '../../../protocols/model/cluster.js';
 import { Peers, SELF } from './support.js';
 
@@ -44,4 +45,16 @@ test('what a leader that cannot hand over leaves behind is no reason to keep its
   assert.equal(await peers.outcome(update('c', drop(2), 1000)), true);
   assert.equal(await peers.outcome(update('nothing', drop(2), 1000)), true, 'the cluster says what is wrong');
   assert.deepEqual(set, ['dropReplica after 2', 'dropReplica after 2']);
+});
+
+test('a leader that cannot hand over yet is asked again until it can', async () => {
+  const { update, peers, set } = cluster();
+  peers.agree({ 0: { leader: 2, 2: 'Active', [SELF]: 'Active' } });
+  let refusals = 0;
+  peers.answers.set(2, () => {
+    if (++refusals <= 4) throw new TroupeError('conflict', 'other replicas lack what is acknowledged');
+    return { kind: 'done', changed: 1 };
+  });
+  assert.equal(await peers.outcome(update('c', drop(2), 1000)), true);
+  assert.deepEqual(set, ['dropReplica after 5']);
 });
