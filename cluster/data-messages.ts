@@ -188,6 +188,9 @@ export interface ShardFigures {
   readonly error: string | null;
   readonly points: number;
   readonly deferredPoints: number;
+  /** Of live points; a peer of an earlier release doesn't tell. */
+  readonly vectorBytes?: number;
+  readonly payloadBytes?: number;
   readonly indexedVectors: number;
   readonly segments: number;
   readonly queuedOperations: number;

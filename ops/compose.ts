@@ -94,6 +94,7 @@ export async function compose(
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
     updateRateLimit: storage.performance.update_rate_limit,
     disk,
+    usage: () => ({ memoryPercent: (100 * memory.ledger.usedBytes) / memory.limit.bytes, diskPercent: diskPercent(disk) }),
     memory: {
       figures: {
         budgetBytes: memory.ledger.budget.bytes,
@@ -175,6 +176,12 @@ const DISK_NEWS: Readonly<Record<DiskNews, string>> = {
   'given up': 'the disk is full: the reserve is given up for deletions',
   held: 'a reserve for a full disk is in place',
 };
+
+/** Null where the disk does not tell how large it is. */
+function diskPercent(disk: DiskWatch): number | null {
+  const { freeBytes, totalBytes } = disk.report();
+  return totalBytes === 0 ? null : (100 * (totalBytes - freeBytes)) / totalBytes;
+}
 
 /** Looks at the disk from now on. */
 function watchDisk({ storage }: NodeSettings, log: ModuleLog): DiskWatch {

@@ -111,6 +111,8 @@ export interface ErrorFacts {
   readonly reason?: ErrorReason;
   /** Where it is not the catalogue's: see `outcomeOf`. */
   readonly outcome?: ErrorOutcome;
+  /** The field of `strict_mode_config` that the request goes beyond. */
+  readonly limit?: string;
 }
 
 export interface ErrorOptions {
@@ -118,6 +120,7 @@ export interface ErrorOptions {
   readonly retryAfterMs?: number | undefined;
   readonly reason?: ErrorReason | undefined;
   readonly outcome?: ErrorOutcome | undefined;
+  readonly limit?: string | undefined;
 }
 
 /** An expected failure with its catalogue row. Everything else that is thrown is a bug. */
@@ -127,6 +130,7 @@ export class TroupeError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly reason: ErrorReason | undefined;
   readonly outcome: ErrorOutcome;
+  readonly limit: string | undefined;
 
   constructor(code: ErrorCode, detail: string, options: ErrorOptions = {}) {
     const shown = quotable(detail);
@@ -137,6 +141,7 @@ export class TroupeError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.reason = options.reason;
     this.outcome = options.outcome ?? defaultOutcome(code, options.reason);
+    this.limit = options.limit;
   }
 }
 
@@ -161,10 +166,11 @@ export function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof TroupeError)) {
     return { code: 'internal', detail: quotable(error instanceof Error ? error.message : String(error)) };
   }
-  const { code, detail, outcome, reason, retryAfterMs } = error;
+  const { code, detail, limit, outcome, reason, retryAfterMs } = error;
   return {
     code,
     detail,
+    ...(limit === undefined ? {} : { limit }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(reason === undefined ? {} : { reason }),
     ...(outcome === defaultOutcome(code, reason) ? {} : { outcome }),
@@ -182,11 +188,12 @@ export function factsForPeer(facts: ErrorFacts): ErrorFacts {
  * doesn't know is left out, and an outcome that it cannot read is `unknown`.
  */
 export function factsFromPeer(said: Readonly<Partial<Record<keyof ErrorFacts, unknown>>>): ErrorFacts {
-  const { code, detail, outcome, reason, retryAfterMs } = said;
+  const { code, detail, limit, outcome, reason, retryAfterMs } = said;
   return {
     code: isNameOf(ERROR_KINDS, code) ? code : 'internal',
     detail: typeof detail === 'string' ? detail : '',
     ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}),
+    ...(typeof limit === 'string' ? { limit } : {}),
     ...(isNameOf(ERROR_REASONS, reason) && !ON_THE_WAY.has(reason) ? { reason } : {}),
     outcome: outcome === 'none' ? 'none' : 'unknown',
   };

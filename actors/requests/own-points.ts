@@ -77,13 +77,15 @@ export class LocalShards implements ShardWriter {
   /** Writes a request to the only shard, whose replica decodes it. Returns the answer's bytes. Errors: as `writeSharded`. */
   async writeWhole(shardId: ShardId, wait: boolean): Promise<Uint8Array> {
     const { operation, request } = this.asked;
-    const { body, message, path, unknownFields } = request;
+    const { body, limits, message, path, timeoutSeconds, unknownFields } = request;
     this.check(shardId);
     const undecoded: UndecodedUpdate = {
       operation,
       path,
       ...(message === undefined ? {} : { message }),
       ...(unknownFields === undefined ? {} : { unknownFields }),
+      ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+      ...(limits === undefined ? {} : { limits }),
     };
     const { numbers, status } = await this.#write(shardId, body === null ? [] : [body], wait ? 'shown' : 'logged', { undecoded });
     const { shape } = undecoded;

@@ -3,24 +3,33 @@
 import { hidingRing, servingShards } from '../../cluster/apply/resharding.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
-import type { OwnCollection, OwnReadsChange, PeerCard, PeerShare, ReplicaKey, SpreadCollection } from '../../storage/threads/messages.js';
+import type {
+  OwnCollection,
+  OwnLimits,
+  OwnReadsChange,
+  PeerCard,
+  PeerShare,
+  ReplicaKey,
+  SpreadCollection,
+} from '../../storage/threads/messages.js';
 import { readable } from '../context/readable.js';
 import type { NodeServices } from '../context/services.js';
 import type { Found, Names } from './collection-names.js';
-import { limitOf } from './limits/limits.js';
+import { type CollectionLimits, strictModeOf } from './limits/collection-limits.js';
 import { keyedShards } from './shard-keys.js';
 import { spread } from './spread.js';
 
 export interface OwnReadsParts extends Pick<NodeServices, 'assignments'> {
   /** How a reader calls a peer; null: there is no connection, or readers call nobody. */
   readonly cardOf: (peer: PeerId) => PeerCard | null;
+  readonly limits: Pick<CollectionLimits, 'indexesHere' | 'tokensOf'>;
 }
 
 /** Draws of `spread` that each read chooses from, for a peer among up to four equals. */
 const DRAWS = Array.from({ length: 12 }, (_, at) => at / 12);
 
 /**
- * Which collections have changed, and what readers may read of these by themselves: of collections that limit no reads, on a node without a
+ * Which collections have changed, and what readers may read of these by themselves, with the limits of strict mode: on a node without a
  * cluster those of which all shards serve; in a cluster those of which every shard has an Active replica here or on a peer with a connection,
  * while no points move between shards. About all others the main thread decides. Names and aliases stand beside each other.
  */
@@ -37,6 +46,12 @@ export class OwnReadsChanges {
   note(collection: string | null): void {
     if (collection === null) this.#changed = null;
     else this.#changed?.add(collection);
+  }
+
+  /** Whether readers judge requests by the payload indexes of a collection, so that a change of these is one for them. */
+  judgesByIndexes(collection: string): boolean {
+    const found = this.names.known(collection);
+    return found !== null && strictModeOf(found)?.unindexed_filtering_retrieve === false;
   }
 
   /** What has changed since the last call; the first time all there is. */
@@ -63,8 +78,24 @@ export class OwnReadsChanges {
   }
 }
 
-function ownCollection({ entry, name, record }: Found, names: Names, parts: OwnReadsParts): OwnCollection | SpreadCollection | null {
-  if (entry === null || entry.config === null || limitOf(entry.config, 'read') !== null) return null;
+function ownCollection(found: Found, names: Names, parts: OwnReadsParts): OwnCollection | SpreadCollection | null {
+  const own = unlimitedCollection(found, names, parts);
+  const limits = own === null ? null : readLimits(found, parts);
+  if (own === null || limits === 'unknown') return null;
+  return limits === null ? own : { ...own, limits };
+}
+
+/** What readers check of a read; 'unknown': this node knows too little to say. */
+function readLimits(found: Found, { limits }: OwnReadsParts): OwnLimits | null | 'unknown' {
+  const strict = strictModeOf(found);
+  if (strict === null) return null;
+  const indexes = strict.unindexed_filtering_retrieve === false ? limits.indexesHere(found.entry) : null;
+  if (indexes === null && strict.unindexed_filtering_retrieve === false) return 'unknown';
+  return { request: { strict, indexes }, tokens: limits.tokensOf(found, 'read') };
+}
+
+function unlimitedCollection({ entry, name, record }: Found, names: Names, parts: OwnReadsParts): OwnCollection | SpreadCollection | null {
+  if (entry === null || entry.config === null) return null;
   if (record === null) {
     // A node of a cluster that has not heard of it yet knows nothing.
     const isOwn = parts.assignments.isAlone && entry.belonging === null;

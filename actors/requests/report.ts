@@ -13,6 +13,7 @@ import type { StateAlone } from '../context/view.js';
 import { type Decision, decideOptimization, type PlannedBuild } from '../optimizer/decide.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from '../optimizer/status.js';
 import type { Clock } from '../runtime/ports.js';
+import { sizesOf } from './limits/collection-limits.js';
 
 /** One local replica, as the reports need it. */
 export interface ReplicaFacts {
@@ -140,11 +141,18 @@ export function shardFigures(config: CollectionConfig, replica: ReplicaFacts, fa
     error: error?.detail ?? waits,
     points: stats?.points ?? 0,
     deferredPoints: stats?.deferredPoints ?? 0,
+    ...(stats === null ? {} : storedBytes(stats)),
     indexedVectors: sum((stats?.segments ?? []).map((segment) => segment.indexedVectors)),
     segments: stats?.segments.length ?? 0,
     queuedOperations: stats?.queuedOperations ?? 0,
     fields: [...(stats?.fields ?? [])].map(([field, schema]) => ({ field, schema, points: stats?.fieldPoints.get(field) ?? 0 })),
   };
+}
+
+/** Bytes of live points. */
+function storedBytes(stats: ReplicaStats): Pick<ShardFigures, 'payloadBytes' | 'vectorBytes'> {
+  const { payloadBytes, vectorBytes } = sizesOf(stats);
+  return { payloadBytes, vectorBytes };
 }
 
 export function optimizationsView(config: CollectionConfig, replicas: readonly ReplicaFacts[], facts: ReportFacts): OptimizationsView {

@@ -1,7 +1,7 @@
 /** A node of a cluster. */
 
 import { servingShards } from '../../cluster/apply/resharding.js';
-import type { AnswerCall } from '../../cluster/data-messages.js';
+import type { AnswerCall, ShardFigures } from '../../cluster/data-messages.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
@@ -102,6 +102,11 @@ export class ClusterNode extends NodeOnDisk {
 
   changeAliases(actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean> {
     return this.started.submit({ kind: 'operation', operation: { kind: 'changeAliases', actions } }, timeoutMs);
+  }
+
+  protected override async limitFigures(found: Found): Promise<readonly ShardFigures[]> {
+    if (found.record === null) return super.limitFigures(found);
+    return figuresOf(this.routes, found.name, found.record.uid, [...servingShards(found.record).keys()]);
   }
 
   async wholeInfo(name: string): Promise<CollectionView> {

@@ -11,6 +11,7 @@ import type { ClusterOptions } from '../consensus/cluster-api.js';
 import type { Stopwatch } from '../context/call-stats.js';
 import { CopyRoom } from '../context/copy-room.js';
 import { type MemoryFigures, MemoryRoom } from '../context/memory-room.js';
+import type { NodeUsage } from '../context/node-usage.js';
 import { openingGate } from '../context/opening-gate.js';
 import type { NodeServices } from '../context/services.js';
 import { VerifiedReplicas, type VerifyReplicas } from '../context/verified-replicas.js';
@@ -51,6 +52,8 @@ export interface NodeOptions {
   readonly cpus?: number;
   /** Default: a node that looks at no memory. */
   readonly memory?: NodeMemory;
+  /** What the node uses, for limits of strict mode. Default: not known. */
+  readonly usage?: NodeUsage;
   /** Default: a node that looks at no disk. */
   readonly disk?: CopyDisk;
   /** Default: a node without snapshots. */

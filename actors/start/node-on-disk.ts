@@ -1,5 +1,6 @@
 /** What a node answers from what is on it, in a cluster or not. */
 
+import type { ShardFigures } from '../../cluster/data-messages.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
@@ -13,9 +14,11 @@ import { BackupBoard } from '../backups/board.js';
 import { backupsBehaviour } from '../backups/shell.js';
 import { localShards } from '../collection/state.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
+import { USAGE_UNKNOWN } from '../context/node-usage.js';
 import { type ReplicaEntry, STATE_ALONE } from '../context/view.js';
 import type { Found, Names } from '../requests/collection-names.js';
 import { replicaFacts } from '../requests/figures.js';
+import { CollectionLimits, IndexChanges } from '../requests/limits/collection-limits.js';
 import { limitedPoints } from '../requests/limits/limited-points.js';
 import type { AliasView, LocalShard, NodeApi } from '../requests/node-api.js';
 import { OwnPoints } from '../requests/own-points.js';
@@ -28,6 +31,7 @@ import {
   optimizationsView,
   type ReportFacts,
   reportFacts,
+  shardFigures,
 } from '../requests/report.js';
 import { CollectionUsages } from '../requests/usages.js';
 import type { EnginePort } from '../runtime/ports.js';
@@ -48,6 +52,7 @@ export abstract class NodeOnDisk implements NodeApi {
   protected readonly pool: EnginePort;
   protected readonly usages = new CollectionUsages();
   readonly #limited: PointsApi;
+  readonly #limits: CollectionLimits;
   readonly #own: OwnPoints;
   readonly backups = new BackupBoard();
   readonly #closing = new AbortController();
@@ -67,21 +72,26 @@ export abstract class NodeOnDisk implements NodeApi {
       read: (name, operation, request) => this.readPoints(name, operation, request),
       write: (name, operation, wait, request) => this.writePoints(name, operation, wait, request),
     };
-    const entryOf = (name: string) => names.find(name).entry;
     // What an earlier process has left of snapshots is removed.
     running.ready.then(
       () => this.#beginSnapshots(),
       () => {},
     );
-    this.#limited = limitedPoints(
-      points,
-      entryOf,
-      options.pool,
-      options.updateRateLimit ?? null,
-      running.services.room,
+    this.#limits = new CollectionLimits({
+      engine: options.pool,
+      usage: options.usage ?? USAGE_UNKNOWN,
+      figures: options.cluster == null ? null : (found) => this.limitFigures(found),
       clock,
-      ports.timers,
-    );
+    });
+    this.#limited = limitedPoints(points, {
+      limits: this.#limits,
+      find: (name) => names.find(name),
+      engine: options.pool,
+      updates: options.updateRateLimit ?? null,
+      room: running.services.room,
+      clock,
+      timers: ports.timers,
+    });
   }
 
   get snapshots(): SnapshotApi {
@@ -187,16 +197,26 @@ export abstract class NodeOnDisk implements NodeApi {
     return this.#limited.write(name, operation, wait, request);
   }
 
+  /** Figures of one replica of each shard, which limits are judged by. */
+  protected async limitFigures({ entry }: Found): Promise<readonly ShardFigures[]> {
+    if (entry?.config == null) return [];
+    const { config } = entry;
+    const facts = this.facts();
+    return replicaFacts(entry, this.pool).map((replica) => shardFigures(config, replica, facts));
+  }
+
   watchOwnReads(listener: (take: () => OwnReadsChange) => void): void {
     const { options, services, view } = this.running;
     const cardOf = (peer: PeerId) => options.cluster?.transport.cardOf?.(peer) ?? null;
-    const changes = new OwnReadsChanges(this.names, { assignments: services.assignments, cardOf });
+    const changes = new OwnReadsChanges(this.names, { assignments: services.assignments, cardOf, limits: this.#limits });
     const take = () => changes.take();
     const note = (collection: string | null) => {
       changes.note(collection);
       listener(take);
     };
     view.watch(note);
+    const indexes = new IndexChanges((collection) => changes.judgesByIndexes(collection), note);
+    this.pool.onStats((stats) => indexes.look(stats));
     services.assignments.watchReads(() => note(null));
     note(null);
   }

@@ -64,6 +64,8 @@ export function acceptedBody(milliseconds: number): Buffer {
 
 /** Header of a REST answer, and key of the metadata that ends a gRPC call. */
 const OUTCOME_KEY = 'troupe-outcome';
+/** Names the field of `strict_mode_config` that a request goes beyond. */
+const LIMIT_KEY = 'troupe-limit';
 
 /**
  * An error as the client of the operation is told it. Only an operation that changes something can leave open whether it was carried out:
@@ -104,6 +106,7 @@ export function errorHeaders(error: ErrorFacts): readonly (readonly [string, str
   return [
     ...(after === undefined ? [] : [['retry-after', after] as const]),
     ...(error.outcome === undefined ? [] : [[OUTCOME_KEY, error.outcome] as const]),
+    ...(error.limit === undefined ? [] : [[LIMIT_KEY, error.limit] as const]),
   ];
 }
 

@@ -5,12 +5,14 @@
 
 import type { ListenOptions } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
+import { TroupeError } from '../../protocols/errors.js';
 import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import { clientFacts, errorHeaders } from '../context/answer.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { SharedCounts } from '../context/shared-counts.js';
 import { pointsRequest } from '../handlers/points.js';
@@ -19,6 +21,7 @@ import { GrpcListener } from './listener.js';
 import type { Caller, Served, ServedOutcome } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
 import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
+import { grpcStatusOf } from './status.js';
 
 /** What comes of a read that this thread tries to answer. */
 type Outcome = ServedOutcome | 'heavy' | null;
@@ -101,7 +104,7 @@ export class GrpcReaderDoor {
     };
   }
 
-  /** Answers a read, or as `readAlone`; null also for errors, which the main thread counts and logs. */
+  /** Answers a read, or as `readAlone`; null also for bugs, which the main thread meets again and logs. */
   private read(
     row: GrpcRow,
     engine: ReadOperation,
@@ -125,10 +128,17 @@ export class GrpcReaderDoor {
         const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, deadlineMs });
         const answer = this.reader.readAlone(name, engine, request);
         return answer instanceof Promise ? answer.then((later) => answered(later, startedMs)) : answered(answer, startedMs);
-      } catch {
-        return null;
+      } catch (error) {
+        return error instanceof TroupeError ? this.failed(row, error, performance.now() - startedMs) : null;
       }
     };
+  }
+
+  private failed(row: GrpcRow, error: TroupeError, milliseconds: number): ServedOutcome {
+    const facts = clientFacts(error, row);
+    const status = grpcStatusOf(facts);
+    this.counts.record(row.at, status.code, milliseconds, Date.now());
+    return { kind: 'failed', ...status, metadata: errorHeaders(facts) };
   }
 
   /** The read ends when the client gives up. */

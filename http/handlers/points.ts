@@ -40,6 +40,7 @@ export function pointsRequest(
     body,
     deadlineMs: Math.min(ownMs, deadlineMs),
     ...(message === undefined ? {} : { message }),
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
     ...(consistency === undefined ? {} : { consistency }),
     ...(heavy === undefined ? {} : { heavy }),
     ...(unknownFields === undefined ? {} : { unknownFields }),

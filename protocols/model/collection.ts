@@ -70,6 +70,36 @@ export interface WalConfig {
   wal_retain_closed?: number;
 }
 
+/** Limits of requests, which hold while `enabled`; a field that is absent limits nothing. Source: API reference, StrictModeConfig. */
+export interface StrictModeConfig {
+  readonly enabled?: boolean;
+  readonly max_query_limit?: number;
+  /** Seconds. */
+  readonly max_timeout?: number;
+  readonly unindexed_filtering_retrieve?: boolean;
+  readonly unindexed_filtering_update?: boolean;
+  readonly search_max_hnsw_ef?: number;
+  readonly search_allow_exact?: boolean;
+  readonly search_max_oversampling?: number;
+  /** Bytes. */
+  readonly upsert_max_batchsize?: number;
+  readonly search_max_batchsize?: number;
+  readonly max_collection_vector_size_bytes?: number;
+  readonly max_collection_payload_size_bytes?: number;
+  /** Of a minute, for each replica. */
+  readonly read_rate_limit?: number;
+  readonly write_rate_limit?: number;
+  readonly max_points_count?: number;
+  readonly filter_max_conditions?: number;
+  readonly condition_max_size?: number;
+  readonly max_payload_index_count?: number;
+  readonly max_resident_memory_percent?: number;
+  readonly max_disk_usage_percent?: number;
+  /** By vector name. */
+  readonly multivector_config?: { readonly [name: string]: { readonly max_vectors?: number } };
+  readonly sparse_config?: { readonly [name: string]: { readonly max_length?: number } };
+}
+
 /** Single vector parameters (their name is ''), or parameters by name. */
 export type VectorsConfig = VectorParams | { [name: string]: VectorParams };
 
@@ -91,7 +121,7 @@ export interface CollectionConfig {
   optimizer_config: OptimizersConfig;
   wal_config: WalConfig;
   quantization_config: QuantizationConfig | null;
-  strict_mode_config?: { [key: string]: unknown };
+  strict_mode_config?: StrictModeConfig;
   metadata?: Payload;
 }
 

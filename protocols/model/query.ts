@@ -165,6 +165,8 @@ export interface ScrollQuery {
   readonly offset: PointId | null;
   readonly orderBy: OrderBy | null;
   readonly limit: number;
+  /** The request does not say how many: the default of the limit is not checked (strict mode). */
+  readonly isLimitDefault?: true;
   readonly filter: Filter | null;
   readonly withPayload: PayloadSelector;
   readonly withVector: VectorSelector;

@@ -4,6 +4,7 @@ import type { ErrorFacts } from '../errors.js';
 import type { ShardId } from './cluster.js';
 import type { FieldSchema } from './collection.js';
 import type { Filter } from './filter.js';
+import type { RequestLimits } from './limits.js';
 import type { Payload } from './payload.js';
 import type { PointId } from './point-id.js';
 import type { UnknownField, UnknownFields } from './unknown-fields.js';
@@ -119,6 +120,8 @@ export interface UndecodedUpdate {
   readonly message?: string;
   /** As in `RawRequest`. */
   readonly unknownFields?: UnknownFields;
+  readonly timeoutSeconds?: number;
+  readonly limits?: RequestLimits;
   /** What the request asks for, written here when the replica has decoded it. */
   shape?: UpdateShape;
 }

@@ -48,6 +48,11 @@ export class ByteScanner {
     this.buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
+  /** Of the next byte. */
+  get position(): number {
+    return this.at;
+  }
+
   rest(): ScannedBody {
     const text = this.pieces + this.textOf(this.copied, this.bytes.length);
     return { text, vectors: this.vectors, characters: text.length + this.removed };

@@ -4,7 +4,7 @@ import { type CollectionConfig, sparseByName, vectorsByName } from '../model/col
 
 /** One line for each such option that is switched on, starting with its name. */
 export function optionsWithoutEffect(config: CollectionConfig): string[] {
-  const { hnsw_config: hnsw, params, strict_mode_config: strictMode, wal_config: wal } = config;
+  const { hnsw_config: hnsw, params, wal_config: wal } = config;
   const graphs = [hnsw, ...[...vectorsByName(params.vectors).values()].map((vector) => vector.hnsw_config ?? {})];
   const sparse = [...sparseByName(params).values()].map((vector) => vector.index);
   const checks: readonly (readonly [boolean, string])[] = [
@@ -13,7 +13,6 @@ export function optionsWithoutEffect(config: CollectionConfig): string[] {
     [sparse.some((index) => index?.on_disk === true), 'sparse index.on_disk: inverted indexes are in memory'],
     [sparse.some((index) => (index?.datatype ?? 'float32') !== 'float32'), 'sparse index.datatype: values are kept and scored as float32'],
     [wal.wal_segments_ahead > 0, 'wal_config.wal_segments_ahead: files of the log are made when they are needed'],
-    [strictMode?.enabled === true, 'strict_mode_config: its limits are not checked'],
   ];
   return checks.filter(([on]) => on).map(([, line]) => line);
 }

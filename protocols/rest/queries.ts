@@ -74,12 +74,16 @@ export function decodeScroll({ value }: RequestValue): ScrollQuery {
   return {
     offset,
     orderBy,
-    limit: readLimit(object, 'scroll_request') ?? LIMIT_DEFAULT,
+    ...scrollLimit(readLimit(object, 'scroll_request')),
     filter: filterOf(object),
     withPayload: decodePayloadSelector(object.with_payload, ALL),
     withVector: vectorSelector(object, false),
     ...shardKeyIn(object),
   };
+}
+
+function scrollLimit(limit: number | undefined): Pick<ScrollQuery, 'limit' | 'isLimitDefault'> {
+  return limit === undefined ? { limit: LIMIT_DEFAULT, isLimitDefault: true } : { limit };
 }
 
 /** Body of `POST /points/count`. */

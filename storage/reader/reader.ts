@@ -13,10 +13,11 @@ import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { effortNsMaxOf, HEAVY_BODY_BYTES, HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
+import { checkToken, giveBackTokens, type SharedTokens, takeTokens } from '../limits/tokens.js';
 import { HeldMemory } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
-import { weightOf } from '../requests/weigh.js';
+import { isWeighed, weightOf } from '../requests/weigh.js';
 import { unkeyedShards } from '../sharding/keys.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
@@ -25,6 +26,7 @@ import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import { KnownReads } from '../threads/known-reads.js';
 import type {
   FromReader,
+  OwnCollection,
   OwnReadsNews,
   PeerCard,
   PortionResult,
@@ -194,6 +196,25 @@ export class Reader {
     if (news === null || own === undefined || !isOfOne || request.usage !== undefined || !isNewest(news)) return null;
     // Nobody could tell the client while this thread decodes; the main thread answers in time.
     if ((request.body?.byteLength ?? 0) > HEAVY_BODY_BYTES) return 'heavy';
+    if (own.limits === undefined) return this.readUnlimited(news, own, operation, request);
+    const limited = { ...request, limits: own.limits.request };
+    const giveBack = paid(own.limits.tokens, operation, limited);
+    // The main thread takes tokens itself for what is handed on to it.
+    const given = (answer: AloneAnswer): AloneAnswer => {
+      if (answer === null || answer === 'heavy') giveBack();
+      return answer;
+    };
+    const answer = this.readUnlimited(news, own, operation, limited);
+    return answer instanceof Promise ? answer.then(given) : given(answer);
+  }
+
+  /** As `readAlone`, of a read that may be made. */
+  private readUnlimited(
+    news: OwnReadsNews,
+    own: OwnCollection | SpreadCollection,
+    operation: ReadOperation,
+    request: RawRequest,
+  ): AloneAnswer | Promise<AloneAnswer> {
     if (own.kind === 'spread') return this.readSpread(news, own, operation, request);
     try {
       const asked: RawRequest = own.isOfCluster ? { ...request, localOnly: true } : request;
@@ -464,6 +485,15 @@ export class Reader {
     const next = Math.min(...this.waiting.map((read) => read.request.deadlineMs));
     this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - steadyNowMs() + 1)));
   }
+}
+
+/** Takes the tokens of a read; what comes back gives them back. Errors: `rateLimited`; those of decoding. */
+function paid(tokens: SharedTokens | null, operation: ReadOperation, request: RawRequest): () => void {
+  if (tokens === null) return () => {};
+  checkToken(tokens, steadyNowMs());
+  const cost = isWeighed(operation) ? weightOf({ kind: 'read', operation, request }) : 1;
+  takeTokens(tokens, cost, steadyNowMs());
+  return () => giveBackTokens(tokens, cost);
 }
 
 /** Whether the main thread would answer with this error, too. In a cluster it asks other replicas after those that this one may have alone. */

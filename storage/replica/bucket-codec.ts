@@ -13,6 +13,9 @@ import type { Location } from './transaction.js';
 
 const FORMAT = 1;
 
+/** Payloads go beside the chunk. */
+const NO_PAYLOADS = { count: 0, bytes: 0 };
+
 interface PackedBuckets {
   readonly format: number;
   readonly at: LogTag;
@@ -55,7 +58,7 @@ export function encodeBuckets(
     end += text.length;
     ends[index] = end;
   });
-  const chunk = segment.encodeChunk(0, locations.length, 0, 0, (bytes) => new Uint8Array(bytes));
+  const chunk = segment.encodeChunk(0, locations.length, NO_PAYLOADS, 0, (bytes) => new Uint8Array(bytes));
   const packed: PackedBuckets = {
     format: FORMAT,
     at,

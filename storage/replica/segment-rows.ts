@@ -40,6 +40,11 @@ const BLOCK_BYTES = DELETED_BLOCK_ROWS / 8;
 /** For each vector with a variable number of items, by name, the number that a row brings. */
 export type RowItems = ReadonlyMap<string, number>;
 
+export interface RowPayloads {
+  readonly count: number;
+  readonly bytes: number;
+}
+
 /** The live rows with a value in a payload index. */
 export interface IndexedRows {
   readonly bits: Uint32Array;
@@ -56,6 +61,8 @@ export class SegmentRows {
   building = false;
   /** Readers do not get the segment yet (`deferral.ts`). */
   deferred = false;
+  /** Bytes of the payload texts of its rows, of an appendable segment. */
+  payloadTextBytes = 0;
   /** By id, the rows that readers see although their points have newer, deferred rows. */
   readonly held = new Map<PointId, number>();
   /** By id, rows of this deferred source that deferred rows have replaced since the build began, of points that were not deleted since. */
@@ -206,6 +213,14 @@ export class SegmentRows {
     this.columns[this.vectorIndex(name)]?.clear(row);
   }
 
+  /** Bytes of the payloads of all rows. */
+  get payloadBytes(): number {
+    const { payloadOffsets } = this.handle;
+    if (payloadOffsets === null) return this.payloadTextBytes;
+    const offsets = new Float64Array(payloadOffsets);
+    return (offsets.at(-1) as number) - (offsets[0] as number);
+  }
+
   /** Bytes of the values of all rows. */
   get vectorBytes(): number {
     const shown = this.columns.filter(({ layout }) => !this.dropped.has(layout.name));
@@ -343,12 +358,12 @@ export class SegmentRows {
 
   // ---------------------------------------------------------------- chunks
 
-  /** The stored form of the rows from..to, after `reserve` free bytes. payloads: number of rows with a payload. */
-  encodeChunk(from: number, to: number, payloads: number, reserve: number, room: (bytes: number) => Uint8Array): Uint8Array {
+  /** The stored form of the rows from..to, after `reserve` free bytes. payloads: number of rows with a payload, and the bytes of these. */
+  encodeChunk(from: number, to: number, payloads: RowPayloads, reserve: number, room: (bytes: number) => Uint8Array): Uint8Array {
     const rows = to - from;
     const vectors = this.columns.reduce((sum, column) => sum + column.chunkBytes(from, to, align8), 0);
     const bytes = room(reserve + CHUNK_HEAD_BYTES + align8(rows) + rows * 24 + vectors);
-    new Uint32Array(bytes.buffer, reserve, 4).set([rows, payloads, this.columns.length, 0]);
+    new Uint32Array(bytes.buffer, reserve, 4).set([rows, payloads.count, this.columns.length, Math.min(payloads.bytes, 0xffff_ffff)]);
     const chunk = new ChunkWriter(bytes, reserve + CHUNK_HEAD_BYTES);
     for (const part of this.rowParts(from, rows)) chunk.put(part);
     for (const column of this.columns) column.write(chunk, from, to);
@@ -369,6 +384,8 @@ export class SegmentRows {
     }
     if (!this.columns.every((column) => column.read(chunk, this.rows, rows)) || !chunk.ended) return null;
     this.rows += rows;
+    // Chunks of earlier releases say 0.
+    this.payloadTextBytes += view.getUint32(12, true);
     return view.getUint32(4, true);
   }
 

@@ -762,6 +762,7 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
     rows,
     deleted: segment.deleted,
     vectorBytes: segment.vectorBytes,
+    payloadBytes: segment.payloadBytes,
     frozen: segment.room === 0,
     deferred: segment.deferred,
     building: segment.building,

@@ -43,7 +43,7 @@ import { appendableFieldIndex, IndexWriter } from './appendable-index.js';
 import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
 import { fieldPrefix } from './index-leaves.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
-import type { RowItems, SegmentRows } from './segment-rows.js';
+import type { RowItems, RowPayloads, SegmentRows } from './segment-rows.js';
 import type { IsOver } from './slices.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
 import { UndoLog } from './undo-log.js';
@@ -107,7 +107,7 @@ export class Transaction {
   private reshaped = false;
   private readonly index = new IndexWriter();
   /** For each segment, the number of rows before this transaction, and of payloads that it added. */
-  private readonly appended = new Map<SegmentRows, { from: number; payloads: number }>();
+  private readonly appended = new Map<SegmentRows, { from: number; payloads: number; payloadBytes: number }>();
   private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
   private readonly undos = new UndoLog();
   /** Rows that became live or are live no more; collected if a digest is kept. */
@@ -179,7 +179,7 @@ export class Transaction {
   /** A new row for a point, without vectors and payload, in a segment with room for its items. Call `remove` for its old row afterwards. */
   append(id: PointId, version: number, items: RowItems): Location {
     const segment = this.writableSegment(items);
-    if (!this.appended.has(segment)) this.appended.set(segment, { from: segment.rows, payloads: 0 });
+    if (!this.appended.has(segment)) this.appended.set(segment, { from: segment.rows, payloads: 0, payloadBytes: 0 });
     const row = segment.append(id, version);
     writeIdKey(segment.id, id, this.idKey);
     this.idValue.writeUInt32LE(row, 0);
@@ -268,6 +268,8 @@ export class Transaction {
     const added = this.appended.get(segment);
     if (added === undefined) throw new Error('payload of a row that is not new');
     added.payloads++;
+    added.payloadBytes += text.length;
+    segment.payloadTextBytes += text.length;
     if (this.manifest.fields.length === 0) return;
     const value = payload ?? (parseJson(text) as Payload);
     for (const field of this.manifest.fields) if (this.index.add(segment.id, field, row, value)) segment.setIndexed(field.name, row, true);
@@ -422,9 +424,9 @@ export class Transaction {
   /** Writes everything that was collected; the last step before the commit. */
   flush(): void {
     this.flushIndex();
-    for (const [segment, { from, payloads }] of this.appended) {
+    for (const [segment, { from, payloadBytes, payloads }] of this.appended) {
       invariant(segment.rows >= from, 'View-V1', () => `segment ${segment.id} shrinks from ${from} rows to ${segment.rows}`);
-      if (segment.rows > from) this.storeRows(segment, from, payloads);
+      if (segment.rows > from) this.storeRows(segment, from, { count: payloads, bytes: payloadBytes });
     }
     for (const [segment, blocks] of this.deletedBlocks) {
       for (const block of blocks) this.environment.put('deleted', rowKey(segment.id, block), segment.deletedBlock(block));
@@ -467,10 +469,13 @@ export class Transaction {
   undo(): void {
     // A row may have been added and deleted by this transaction, so marks are undone first.
     this.undos.run();
-    for (const [segment, { from }] of this.appended) segment.dropRows(from);
+    for (const [segment, { from, payloadBytes }] of this.appended) {
+      segment.dropRows(from);
+      segment.payloadTextBytes -= payloadBytes;
+    }
   }
 
-  private storeRows(segment: SegmentRows, from: number, payloads: number): void {
+  private storeRows(segment: SegmentRows, from: number, payloads: RowPayloads): void {
     const chunk = segment.encodeChunk(from, segment.rows, payloads, VALUE_HEAD_BYTES, valueRoom);
     this.environment.put('rows', rowKey(segment.id, from), storeValue(this.host.rowFiles, segment.id, chunk));
   }

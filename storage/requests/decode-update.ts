@@ -8,18 +8,25 @@ import { unknownVector, type VectorTarget, vectorTarget } from '../../protocols/
 import { type BodyWatch, decodeUpdateBody } from '../../protocols/rest/update-body.js';
 import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { decodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
+import { checkUpdateLimits } from '../limits/check-update.js';
+import { upsertBytes } from '../limits/upsert-bytes.js';
 import type { RawRequest } from '../threads/messages.js';
 import { checkValues } from './body-values.js';
 import { embedStored } from './embed.js';
 import { normalizeUpdates } from './normalize-updates.js';
 import { findUnknownIn } from './unknown-fields.js';
 
+export type WriteSource = Pick<RawRequest, 'body' | 'limits' | 'message' | 'path' | 'timeoutSeconds' | 'unknownFields'>;
+
 const NO_BODY = new Uint8Array(0);
 
-/** The operations of a request, as they are stored. Unknown fields of the body are added to the request's. Errors: those of decoding. */
+/**
+ * The operations of a request, as they are stored. Unknown fields of the body are added to the request's. Errors: those of decoding;
+ * `badRequest` for what goes beyond the request's limits.
+ */
 export function decodeWriteRequest(
   kind: WriteOperation,
-  { body, message, path, unknownFields }: Pick<RawRequest, 'body' | 'message' | 'path' | 'unknownFields'>,
+  { body, limits, message, path, timeoutSeconds, unknownFields }: WriteSource,
   params: CollectionParams,
 ): DecodedUpdate {
   const watch: BodyWatch = {
@@ -30,6 +37,11 @@ export function decodeWriteRequest(
     message === undefined
       ? decodeUpdateBody(kind, body ?? NO_BODY, path, params, embedStored, watch)
       : decodeUpdateMessage(kind, body ?? NO_BODY, message, path, params, embedStored);
+  if (limits !== undefined) {
+    const { operations } = update;
+    const bytes = limits.strict.upsert_max_batchsize === undefined ? 0 : upsertBytes(kind, body ?? NO_BODY, message !== undefined);
+    checkUpdateLimits({ operations, timeoutSeconds, upsertBytes: bytes }, limits);
+  }
   normalizeUpdates(update.operations, params.vectors);
   return update;
 }

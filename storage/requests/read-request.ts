@@ -26,6 +26,7 @@ import {
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
 import { type CheckJson, plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
+import { checkReadLimits } from '../limits/check-read.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { checkValues } from './body-values.js';
 import { findUnknownIn } from './unknown-fields.js';
@@ -46,8 +47,17 @@ export type ReadRequest =
   | { readonly kind: 'facet'; readonly query: FacetQuery }
   | { readonly kind: 'matrix'; readonly query: MatrixQuery; readonly answer: 'pairs' | 'offsets' };
 
-/** Unknown fields of the body are added to the request's. Errors: those of the decoders; `malformedBody` for a gRPC message that is none. */
-export function decodeRead(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {
+/**
+ * Unknown fields of the body are added to the request's. Errors: those of the decoders; `malformedBody` for a gRPC message that is none;
+ * `badRequest` for what goes beyond the request's limits.
+ */
+export function decodeRead(operation: ReadOperation, request: RawRequest): ReadRequest {
+  const read = decodeBody(operation, request);
+  if (request.limits !== undefined) checkReadLimits(read, request.limits, request.timeoutSeconds);
+  return read;
+}
+
+function decodeBody(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {
   const { decode, parse } = DECODERS[operation];
   if (message !== undefined) return decode(decodeMessage(schema().message(message), bytes ?? NO_BODY), path);
   const body = parse(bytes, checkJson);

@@ -6,9 +6,47 @@
 
 import type { QueryNode } from '../../protocols/model/query.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
-import type { WeighJob } from '../threads/messages.js';
+import type { ReadOperation, WeighJob, WriteOperation } from '../threads/messages.js';
 import { decodeWriteRequest } from './decode-update.js';
 import { decodeRead, type ReadRequest } from './read-request.js';
+
+/** Whether requests of an operation cost one token each, or what their body says. */
+const COSTS: Readonly<Record<ReadOperation | WriteOperation, 'one' | 'weighed'>> = {
+  retrieve: 'weighed',
+  getPoint: 'one',
+  scroll: 'one',
+  count: 'one',
+  query: 'weighed',
+  queryBatch: 'weighed',
+  queryGroups: 'weighed',
+  search: 'one',
+  searchBatch: 'weighed',
+  searchGroups: 'one',
+  recommend: 'one',
+  recommendBatch: 'weighed',
+  recommendGroups: 'one',
+  discover: 'one',
+  discoverBatch: 'weighed',
+  facet: 'one',
+  matrixPairs: 'weighed',
+  matrixOffsets: 'weighed',
+  upsertPoints: 'weighed',
+  deletePoints: 'weighed',
+  updateVectors: 'weighed',
+  deleteVectors: 'weighed',
+  setPayload: 'weighed',
+  overwritePayload: 'weighed',
+  deletePayload: 'weighed',
+  clearPayload: 'weighed',
+  batchUpdate: 'weighed',
+  createFieldIndex: 'one',
+  deleteFieldIndex: 'one',
+};
+
+/** Whether it takes a look into the body to know what the request costs; otherwise it costs 1. */
+export function isWeighed(operation: ReadOperation | WriteOperation): boolean {
+  return COSTS[operation] === 'weighed';
+}
 
 /** At least 1. Errors: those of decoding. */
 export function weightOf(job: WeighJob): number {

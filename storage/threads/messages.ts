@@ -8,6 +8,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
+import type { RequestLimits } from '../../protocols/model/limits.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { UnknownField, UnknownFields } from '../../protocols/model/unknown-fields.js';
@@ -15,6 +16,7 @@ import type { UpdateShape, WriteOperation } from '../../protocols/model/update.j
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { DatabaseSpace } from '../disk/lmdb.js';
 import type { GatherPlace } from '../gather/access.js';
+import type { SharedTokens } from '../limits/tokens.js';
 import type { LedgerShare } from '../memory/shared-ledger.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
@@ -79,6 +81,10 @@ export interface RawRequest {
   readonly usage?: HardwareUsage;
   /** Where present, fields of the body that the API does not have are here when the request is answered. */
   readonly unknownFields?: UnknownFields;
+  /** The client's `timeout`, where it has given one. */
+  readonly timeoutSeconds?: number;
+  /** What the collection allows (strict mode); checked wherever the request is decoded. */
+  readonly limits?: RequestLimits;
   /** Set for a read that quick ones should not wait for. */
   readonly heavy?: HeavyRead;
   /** Consistency of a read in a cluster; absent if one replica of each shard is enough. */
@@ -144,8 +150,16 @@ export interface PortionResult {
 
 // ------------------------------------------------------------------ readers
 
+/** What a reader checks of each read of a collection in strict mode. */
+export interface OwnLimits {
+  readonly request: RequestLimits;
+  /** Where the rate of reads is limited. */
+  readonly tokens: SharedTokens | null;
+}
+
 /** A collection that any reader may read by itself. */
 export interface OwnCollection {
+  readonly limits?: OwnLimits;
   readonly kind: 'whole';
   /** This node's replicas of all its shards. */
   readonly replicas: readonly ReplicaKey[];
@@ -163,6 +177,7 @@ export interface PeerShare {
 /** A collection of a cluster that any reader may read by asking peers itself. */
 export interface SpreadCollection {
   readonly kind: 'spread';
+  readonly limits?: OwnLimits;
   readonly name: string;
   readonly place: GatherPlace;
   readonly shardMapVersion: number;
@@ -425,6 +440,8 @@ export interface SegmentStats {
   readonly deleted: number;
   /** Bytes of the original vectors of all rows. */
   readonly vectorBytes: number;
+  /** Bytes of the payloads of all rows. */
+  readonly payloadBytes: number;
   /** The segment takes no more rows: it is the source of a build, or full. */
   readonly frozen: boolean;
   /** Reads do not see its rows until a build has taken them (`prevent_unoptimized`). */

@@ -40,6 +40,7 @@ export function sampleSegment(segment: Partial<SegmentStats> = {}): SegmentStats
     rows: 0,
     deleted: 0,
     vectorBytes: 0,
+    payloadBytes: 0,
     frozen: false,
     deferred: false,
     building: false,

@@ -51,6 +51,7 @@ function segment(id: number, rows: number, facts: Partial<SegmentStats> = {}): S
     rows,
     deleted: 0,
     vectorBytes: rows * ROW_BYTES,
+    payloadBytes: 0,
     frozen: true,
     deferred: false,
     building: false,

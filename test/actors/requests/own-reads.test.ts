@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { USAGE_UNKNOWN } from '../../../actors/context/node-usage.js';
 import { type CollectionEntry, NodeView, showFailed } from '../../../actors/context/view.js';
 import { Names } from '../../../actors/requests/collection-names.js';
+import { CollectionLimits, IndexChanges } from '../../../actors/requests/limits/collection-limits.js';
 import { OwnReadsChanges, type OwnReadsParts } from '../../../actors/requests/own-reads.js';
 import { Assignments } from '../../../actors/shard-log/assignments.js';
 import { startReplicationActor } from '../../../actors/shard-log/step.js';
 import { ReplicationView } from '../../../actors/shard-log/view.js';
 import type { CollectionRecord } from '../../../cluster/state/state.js';
 import { REPLICA_STATES } from '../../../protocols/model/cluster.js';
+import type { StrictModeConfig } from '../../../protocols/model/collection.js';
 import { KnownReads } from '../../../storage/threads/known-reads.js';
-import type { OwnReads, PeerCard } from '../../../storage/threads/messages.js';
-import { sampleConfig } from '../samples.js';
+import type { OwnReads, PeerCard, ReplicaStats } from '../../../storage/threads/messages.js';
+import { sampleConfig, sampleStats } from '../samples.js';
 import { Peers, SELF, UID } from './support.js';
 
 function entryOf(name: string, states: readonly ('Serving' | 'Opening')[], change: Partial<CollectionEntry> = {}): CollectionEntry {
@@ -30,6 +33,13 @@ function entryOf(name: string, states: readonly ('Serving' | 'Opening')[], chang
   return entry;
 }
 
+/** Limits by replicas with these indexes; undefined: no replica is open. */
+function limitsOf(fields?: ReplicaStats['fields']): CollectionLimits {
+  const stats = () => (fields === undefined ? null : { ...sampleStats(), fields });
+  const clock = { nowMs: () => 0, dateMs: () => 0 };
+  return new CollectionLimits({ engine: { stats }, usage: USAGE_UNKNOWN, figures: null, clock });
+}
+
 /** All that readers may read. */
 function ownReads(names: Names, parts: OwnReadsParts): OwnReads {
   const known = new KnownReads();
@@ -38,7 +48,7 @@ function ownReads(names: Names, parts: OwnReadsParts): OwnReads {
 }
 
 function readsOf(view: NodeView): Record<string, readonly string[]> {
-  const { collections, peers } = ownReads(new Names(view, () => null), { assignments: new Assignments(true), cardOf });
+  const { collections, peers } = ownReads(new Names(view, () => null), { assignments: new Assignments(true), cardOf, limits: limitsOf() });
   assert.equal(peers.size, 0);
   return Object.fromEntries(
     [...collections].map(([name, own]) => {
@@ -79,7 +89,7 @@ function clusterNode() {
   view.watch(changed);
   peers.assignments.watchReads(changed);
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
-  const found = () => ownReads(names, { assignments: peers.assignments, cardOf });
+  const found = () => ownReads(names, { assignments: peers.assignments, cardOf, limits: limitsOf() });
   const reads = () => Object.fromEntries([...found().collections].filter(([, { kind }]) => kind === 'whole'));
   const ways = () => {
     const own = found().collections.get('c');
@@ -104,15 +114,51 @@ test('readers may read collections of which every shard serves, by name and alia
   assert.deepEqual(readsOf(view), { whole: ['whole/0'], alias: ['whole/0'] });
 });
 
-test('readers may not read collections that limit reads, have no configuration, or were made in a cluster', () => {
+test('readers may not read collections that have no configuration, or were made in a cluster', () => {
   const view = new NodeView();
-  const config = { ...sampleConfig(), strict_mode_config: { enabled: true, read_rate_limit: 5 } };
-  view.list(entryOf('limited', ['Serving'], { config }));
   view.list(entryOf('damaged', ['Serving'], { config: null }));
   const belonging = { clusterId: 'c', peerId: 1, uid: 1, shards: [0], since: [1] } as unknown as CollectionEntry['belonging'];
   view.list(entryOf('clustered', ['Serving'], { belonging }));
-  view.list(entryOf('limitless', ['Serving'], { config: { ...config, strict_mode_config: { enabled: false, read_rate_limit: 5 } } }));
-  assert.deepEqual(Object.keys(readsOf(view)), ['limitless']);
+  view.list(entryOf('plain', ['Serving']));
+  assert.deepEqual(Object.keys(readsOf(view)), ['plain']);
+});
+
+test('readers get the limits of strict mode with a collection, its bucket, and its indexes where a limit asks for them', () => {
+  const view = new NodeView();
+  const fields = new Map([['a', { type: 'integer' } as const]]);
+  const limitsWith = (known: CollectionLimits) => {
+    const { collections } = ownReads(new Names(view, () => null), { assignments: new Assignments(true), cardOf, limits: known });
+    return collections.get('c')?.limits ?? null;
+  };
+  const strictly = (strict_mode_config: StrictModeConfig) => {
+    view.list(entryOf('c', ['Serving'], { config: { ...sampleConfig(), strict_mode_config } }));
+    return limitsWith(limitsOf(fields));
+  };
+  assert.equal(strictly({ enabled: false, max_query_limit: 5, read_rate_limit: 5 }), null);
+  const strict = { enabled: true, max_query_limit: 5 };
+  assert.deepEqual(strictly(strict), { request: { strict, indexes: null }, tokens: null });
+  assert.equal(strictly({ enabled: true, read_rate_limit: 7 })?.tokens?.perMinute, 7);
+  const limited = limitsOf(fields);
+  assert.equal(limitsWith(limited)?.tokens, limitsWith(limited)?.tokens, 'the bucket stays the same');
+  assert.deepEqual(strictly({ enabled: true, unindexed_filtering_retrieve: false })?.request.indexes, fields);
+  const { collections } = ownReads(new Names(view, () => null), { assignments: new Assignments(true), cardOf, limits: limitsOf() });
+  assert.equal(collections.size, 0, 'without a replica nobody knows the indexes');
+});
+
+test('a change of the indexes of a collection is told where its requests are judged by them', () => {
+  const told: string[] = [];
+  const indexes = new IndexChanges(
+    (collection) => collection !== 'free',
+    (collection) => told.push(collection),
+  );
+  const fields = new Map([['a', { type: 'integer' } as const]]);
+  for (const key of ['free/0', 'c/d/0']) {
+    indexes.look({ key, fields: new Map() });
+    indexes.look({ key, fields });
+    indexes.look({ key, fields: new Map(fields) });
+    indexes.look({ key, fields: new Map([['a', { type: 'keyword' } as const]]) });
+  }
+  assert.deepEqual(told, ['c/d', 'c/d', 'c/d']);
 });
 
 test('in a cluster, readers may read a collection of which this node has an Active replica of each shard', () => {
@@ -161,7 +207,7 @@ test('in a cluster, several peers that have the same shards are asked in turn', 
   const { names, peers } = clusterNode();
   peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' }, 1: { leader: 2, 2: 'Active', 3: 'Active' } });
   const everywhere = (peer: number) => ({ target: `${peer}:1`, session: peer, greeting: Buffer.from('hello') });
-  const { collections, peers: asked } = ownReads(names, { assignments: peers.assignments, cardOf: everywhere });
+  const { collections, peers: asked } = ownReads(names, { assignments: peers.assignments, cardOf: everywhere, limits: limitsOf() });
   const own = collections.get('c');
   assert.ok(own?.kind === 'spread');
   const first = own.ways.map(([share]) => share?.peer);
@@ -184,7 +230,7 @@ test('in a cluster, readers may read no collection while points move between sha
 test('a collection that a node had before its cluster is not read before the node has heard of the cluster', () => {
   const view = new NodeView();
   view.list(entryOf('c', ['Serving']));
-  assert.equal(ownReads(new Names(view, () => null), { assignments: new Assignments(), cardOf }).collections.size, 0);
+  assert.equal(ownReads(new Names(view, () => null), { assignments: new Assignments(), cardOf, limits: limitsOf() }).collections.size, 0);
 });
 
 test('each agreement about shards, a start to serve, and a reset of a log is told at once', () => {
@@ -226,7 +272,7 @@ test('each change of a collection, a replica or an alias is told at once', () =>
 test('readers hear of what has changed only, and know then what is so', () => {
   const view = new NodeView();
   const names = new Names(view, () => null);
-  const parts = { assignments: new Assignments(true), cardOf };
+  const parts = { assignments: new Assignments(true), cardOf, limits: limitsOf() };
   const changes = new OwnReadsChanges(names, parts);
   view.watch((collection) => changes.note(collection));
   const known = new KnownReads();

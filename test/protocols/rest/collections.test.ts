@@ -175,7 +175,7 @@ test('options without effect are kept and shown, and the log hears of each by na
   assert.deepEqual([config.params.shard_number, config.strict_mode_config], [2, { enabled: true }]);
   assert.deepEqual(
     optionsWithoutEffect(config).map((line) => line.slice(0, line.indexOf(':'))),
-    ['hnsw_config.inline_storage', 'strict_mode_config'],
+    ['hnsw_config.inline_storage'],
   );
 });
 

@@ -267,10 +267,12 @@ test('scroll shows payloads by default', () => {
     offset: null,
     orderBy: null,
     limit: 10,
+    isLimitDefault: true,
     filter: null,
     withPayload: { kind: 'all' },
     withVector: { kind: 'none' },
   });
+  assert.equal('isLimitDefault' in decodeScroll(body({ limit: 10 })), false);
   assert.equal(decodeScroll(body('{"offset":9007199254740993}')).offset, 9007199254740993n);
   refuses(() => decodeScroll(body({ offset: 'abc' })), 'malformedBody');
   refuses(() => decodeScroll(body('{"offset":5.0}')), 'malformedBody');
