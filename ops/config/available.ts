@@ -1,7 +1,7 @@
 /** Settings that ask for what this release does not have. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { defaultQuantization } from './collection-defaults.js';
+import { defaultQuantization, defaultStrictMode } from './collection-defaults.js';
 import type { NodeSettings } from './settings.js';
 
 /** One line for each setting that is switched on but not available, starting with its key; empty when all is well. */
@@ -18,14 +18,15 @@ export function unavailableSettings(settings: NodeSettings): string[] {
     [cluster.p2p.enable_tls, 'cluster.p2p.enable_tls', 'TLS between peers'],
     [audit.enabled, 'audit.enabled', 'the audit log'],
     [storage.node_type === 'Listener' && !cluster.enabled, 'storage.node_type', 'listener mode outside of a cluster'],
-    [!isQuantization(settings), 'storage.collection.quantization', 'no quantization that collections could have'],
+    [!isDecoded(() => defaultQuantization(settings)), 'storage.collection.quantization', 'no quantization that collections could have'],
+    [!isDecoded(() => defaultStrictMode(settings)), 'storage.collection.strict_mode', 'no limits that collections could have'],
   ];
   return checks.filter(([on]) => on).map(([, key, feature]) => `${key}: not available in this release (${feature})`);
 }
 
-function isQuantization(settings: NodeSettings): boolean {
+function isDecoded(decode: () => unknown): boolean {
   try {
-    defaultQuantization(settings);
+    decode();
     return true;
   } catch (error) {
     if (error instanceof TroupeError) return false;

@@ -2,8 +2,8 @@
 
 import type { QuantizationConfig } from '../../protocols/model/collection.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
-import type { CollectionDefaults } from '../../protocols/rest/collections.js';
-import { Fields } from '../../protocols/rest/fields.js';
+import { type CollectionDefaults, decodeStrictDefaults, type StrictMode } from '../../protocols/rest/collections.js';
+import { Fields, type JsonObject } from '../../protocols/rest/fields.js';
 import { decodeQuantization } from '../../protocols/rest/quantization.js';
 import type { NodeSettings } from './settings.js';
 
@@ -39,8 +39,14 @@ export function collectionDefaults(settings: NodeSettings): CollectionDefaults {
     onDiskPayload: storage.on_disk_payload,
     quantization: defaultQuantization(settings),
     vectorsOnDisk: storage.collection.vectors.on_disk,
-    strictMode: storage.collection.strict_mode as Readonly<Record<string, JsonValue>> | null,
+    strictMode: defaultStrictMode(settings),
   };
+}
+
+/** Strict mode of new collections, beside what these say themselves; null: none. Errors: malformedBody, invalidValue. */
+export function defaultStrictMode({ storage }: NodeSettings): StrictMode | null {
+  const limits = storage.collection.strict_mode as JsonObject | null;
+  return limits === null ? null : decodeStrictDefaults(limits, 'storage.collection.strict_mode');
 }
 
 /** Quantization of new collections that name none; null: none. Errors: malformedBody, invalidValue. */

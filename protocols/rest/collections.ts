@@ -15,6 +15,7 @@ import {
 } from '../model/collection.js';
 import type { JsonValue, Payload } from '../model/payload.js';
 import { defined, Fields, isObject, type JsonObject, wrongType } from './fields.js';
+import { refuseUnknown } from './known-names.js';
 import { decodeMetadata, mergeMetadata } from './metadata.js';
 import { unknownVector } from './point-vectors.js';
 import { decodeQuantization, decodeQuantizationChange } from './quantization.js';
@@ -108,6 +109,7 @@ const STRICT_INTEGERS: ReadonlyMap<string, readonly [number, number]> = new Map(
   ['max_resident_memory_percent', [1, 100]],
   ['max_disk_usage_percent', [1, 100]],
 ]);
+const STRICT_OTHERS = ['search_max_oversampling', 'multivector_config', 'sparse_config'];
 const STRICT_FLAGS = ['enabled', 'unindexed_filtering_retrieve', 'unindexed_filtering_update', 'search_allow_exact'];
 
 /**
@@ -345,6 +347,12 @@ function decodeWal(fields: Fields | undefined): Partial<WalConfig> {
     wal_segments_ahead: fields.integer('wal_segments_ahead'),
     wal_retain_closed: fields.integer('wal_retain_closed'),
   });
+}
+
+/** Strict mode limits of the node's settings. path: how messages name them. Errors: `malformedBody`, also for a limit that there is not; `invalidValue`. */
+export function decodeStrictDefaults(limits: JsonObject, path: string): StrictMode {
+  refuseUnknown(limits, [...STRICT_INTEGERS.keys(), ...STRICT_FLAGS, ...STRICT_OTHERS], path);
+  return decodeStrictMode(Fields.of(limits, path)) ?? {};
 }
 
 /** Strict mode limits as they are kept: known fields in the order of the request, nulls left out. */

@@ -35,6 +35,14 @@ test('nothing given: the built-in defaults, and collections get the defaults of 
   assert.deepEqual(collectionDefaults(settings), BUILT_IN_DEFAULTS);
 });
 
+test('default limits of strict mode are ones that a request could ask for', () => {
+  const strictOf = (strict_mode: object) => resolveSettings([tree({ storage: { collection: { strict_mode } } })]).settings;
+  const limits = { enabled: true, max_query_limit: 7, multivector_config: { m: { max_vectors: 2 } } };
+  assert.deepEqual(collectionDefaults(strictOf(limits)).strictMode, limits);
+  for (const wrong of [{ max_query_limit: 0 }, { enabled: 'yes' }, { max_querry_limit: 7 }])
+    assert.match(unavailableSettings(strictOf(wrong))[0] as string, /^storage\.collection\.strict_mode: /, JSON.stringify(wrong));
+});
+
 test('a default quantization is one that a request could ask for', () => {
   const scalar = resolveSettings([
     environment({
