@@ -23,6 +23,7 @@ import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dat
 import { machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
 import { table } from './common/table.js';
+import { type LimitsRow, measureLimits } from './limits/run.js';
 import { markdown, writeChapter } from './node/report.js';
 import { type BenchSettings, measure } from './node/run.js';
 import { replicationMarkdown } from './replication/report.js';
@@ -52,6 +53,7 @@ const HELP = `npm run bench -- [options]
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
+  --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead; printed only
   --snapshots        a snapshot of --count (default 1,000,000) points × 128 instead: made, downloaded, uploaded, restored, beside a light load
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
@@ -77,6 +79,7 @@ const { values: options } = parseArgs({
     beside: { type: 'string' },
     collections: { type: 'boolean', default: false },
     writes: { type: 'boolean', default: false },
+    limits: { type: 'boolean', default: false },
     snapshots: { type: 'boolean', default: false },
     cluster: { type: 'boolean', default: false },
     replication: { type: 'boolean', default: false },
@@ -120,6 +123,10 @@ if (options.writes) {
   await benchWrites();
 } else if (options.collections) {
   await benchCollections();
+  process.exit(0);
+}
+if (options.limits) {
+  await benchLimits();
   process.exit(0);
 }
 if (options.snapshots) {
@@ -234,16 +241,31 @@ async function benchWrites(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
     const rows = await measureBeside({ count, idleMs: options.quick ? 3000 : 10_000, seed }, folder);
-    console.log(`\n${table(WRITES_HEAD, rows.map(writesCells)).join('\n')}`);
+    const head = ['beside', 'writes', 'p50 ms', 'p99 ms', 'slowest ms', 'took ms'];
+    console.log(`\n${table(head, rows.map(writesCells)).join('\n')}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-const WRITES_HEAD = ['beside', 'writes', 'p50 ms', 'p99 ms', 'slowest ms', 'took ms'];
-
 function writesCells({ p50Ms, p99Ms, slowestMs, tookMs, what, writes }: BesideRow): string[] {
   return [what, String(writes), p50Ms.toFixed(1), p99Ms.toFixed(1), slowestMs.toFixed(1), tookMs === null ? '' : tookMs.toFixed(0)];
+}
+
+async function benchLimits(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const rows = await measureLimits({ seconds: Number(options.seconds ?? (options.quick ? 2 : 10)), seed }, folder);
+    const head = ['asked', 'allowed/s', 'asked/s', 'refused', 'refused p99 ms', 'others p99 ms, idle', 'beside', 'ratio'];
+    console.log(`\n${table(head, rows.map(limitsCells)).join('\n')}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function limitsCells({ allowedPerSecond, askedPerSecond, idleP99Ms, otherP99Ms, refused, refusedP99Ms, what }: LimitsRow): string[] {
+  const figures = [refusedP99Ms, idleP99Ms, otherP99Ms, otherP99Ms / idleP99Ms].map((figure) => figure.toFixed(2));
+  return [what, String(allowedPerSecond), askedPerSecond.toFixed(0), `${(100 * refused).toFixed(1)} %`, ...figures];
 }
 
 async function benchCollections(): Promise<void> {

@@ -18,6 +18,8 @@ export interface LoadJob {
   readonly requestsMin: number;
   /** Whether the first body for each request comes back, for counting recall. */
   readonly keepBodies: boolean;
+  /** Requests of a second, of all connections together, as far as answers come in time; left out: as many as there are answers. */
+  readonly perSecond?: number;
 }
 
 export type ToLoad = LoadJob | { readonly kind: 'stop' };
@@ -29,6 +31,7 @@ export interface LoadResult {
   readonly errors: number;
   readonly firstError: string;
   /** Milliseconds. */
+  readonly errorsP99: number;
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;

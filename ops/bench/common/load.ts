@@ -35,6 +35,7 @@ interface Run {
   errors: number;
   firstError: string;
   readonly latencies: number[];
+  readonly errorLatencies: number[];
   readonly bodies: (string | undefined)[];
 }
 
@@ -54,6 +55,7 @@ async function run(job: LoadJob): Promise<LoadResult> {
     errors: 0,
     firstError: '',
     latencies: [],
+    errorLatencies: [],
     bodies: new Array(requests.length),
   };
   await Promise.all(lanes.map((lane) => drive(lane, state)));
@@ -65,6 +67,7 @@ async function run(job: LoadJob): Promise<LoadResult> {
     seconds,
     errors: state.errors,
     firstError: state.firstError,
+    errorsP99: quantile(Float64Array.from(state.errorLatencies).sort(), 0.99),
     p50: quantile(sorted, 0.5),
     p95: quantile(sorted, 0.95),
     p99: quantile(sorted, 0.99),
@@ -95,15 +98,23 @@ function drive(lane: Lane, state: Run): Promise<void> {
         done();
         return;
       }
+      const { perSecond } = state.job;
+      const earlyMs = perSecond === undefined ? 0 : state.startedMs + (1000 * state.next) / perSecond - performance.now();
+      if (earlyMs > 0.5) {
+        setTimeout(send, earlyMs);
+        return;
+      }
       const index = state.next++ % state.requests.length;
       const sentMs = performance.now();
       lane.send(
         state.requests[index] as Buffer,
         ({ good, bytes, bodyAt }) => {
-          state.latencies.push(performance.now() - sentMs);
+          const tookMs = performance.now() - sentMs;
+          state.latencies.push(tookMs);
           state.done++;
           if (!good) {
             state.errors++;
+            state.errorLatencies.push(tookMs);
             if (state.firstError === '') state.firstError = bytes.toString('utf8').slice(0, 1000);
           }
           if (state.job.keepBodies && good && state.bodies[index] === undefined) state.bodies[index] = bytes.toString('utf8', bodyAt);
