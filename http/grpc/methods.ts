@@ -12,6 +12,7 @@ import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/
 import { stringifyJson } from '../../protocols/json.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
+import type { Caller } from '../access/caller.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
 import { usageField } from '../context/hardware.js';
 import { checkSettingsSize } from '../context/node-request.js';
@@ -24,10 +25,11 @@ import { longMessage } from './long-message.js';
 import { grpcStatusOf } from './status.js';
 
 /** A method as it is served: the parts of the answer's message, or why there is none. */
-export type Served = (message: Buffer, deadlineMs: number, caller: Caller) => Promise<ServedOutcome>;
+export type Served = (message: Buffer, deadlineMs: number, context: CallContext) => Promise<ServedOutcome>;
 
 /** What is known of a call beside its message. */
-export interface Caller {
+export interface CallContext {
+  readonly caller: Caller;
   /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
   /** Calls the listener if the client gives up before the answer. */

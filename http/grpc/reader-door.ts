@@ -18,7 +18,7 @@ import { SharedCounts } from '../context/shared-counts.js';
 import { pointsRequest } from '../handlers/points.js';
 import { timeField, timeTag } from './answer-time.js';
 import { GrpcListener } from './listener.js';
-import type { Caller, Served, ServedOutcome } from './methods.js';
+import type { CallContext, Served, ServedOutcome } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
 import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
 import { grpcStatusOf } from './status.js';
@@ -95,11 +95,11 @@ export class GrpcReaderDoor {
     const { engine, path } = row;
     if (engine === null) return (message, deadlineMs) => this.ask(path, message, deadlineMs);
     let read: ReturnType<GrpcReaderDoor['read']> | undefined;
-    return async (message, deadlineMs, caller) => {
+    return async (message, deadlineMs, context) => {
       // The schema is made with the first call: clients should not wait for it to connect.
       read ??= this.read(row, engine, schema().methods.get(path) as GrpcMethod);
       const outcome = await read(message, deadlineMs);
-      if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, caller);
+      if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, context);
       return outcome === null ? this.ask(path, message, deadlineMs) : outcome;
     };
   }
@@ -142,9 +142,9 @@ export class GrpcReaderDoor {
   }
 
   /** The read ends when the client gives up. */
-  private askHeavy(path: string, body: Buffer, deadlineMs: number, caller: Caller): Promise<ServedOutcome> {
+  private askHeavy(path: string, body: Buffer, deadlineMs: number, context: CallContext): Promise<ServedOutcome> {
     const heavy = heavyRead();
-    caller.onGone?.(() => tellGone(heavy));
+    context.onGone?.(() => tellGone(heavy));
     return this.ask(path, body, deadlineMs, heavy);
   }
 

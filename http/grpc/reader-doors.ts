@@ -1,6 +1,7 @@
 /** The gRPC servers of the readers, as the main thread sees them: it answers what they hand on. */
 
 import { GRPC_METHOD_NAMES, type GrpcMethodName } from '../../protocols/grpc/method-names.js';
+import { ANYONE } from '../access/caller.js';
 import { type DoorThreads, ReaderServers } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES } from '../routes.js';
@@ -19,7 +20,7 @@ export async function openGrpcInReaders(
   const rows = [...methods.keys()].map(rowOf);
   const servers: GrpcReaderServers = new ReaderServers(threads, async (port, { deadlineMs, heavy, id, message, path }) => {
     const served = methods.get(path) as Served;
-    const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, { heavy });
+    const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, { caller: ANYONE, heavy });
     const [own, transfer] = packed(outcome);
     port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
   });

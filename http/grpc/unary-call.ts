@@ -6,11 +6,12 @@ import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
 import { literalBlock } from '../../protocols/http2/hpack-encoder.js';
 import { zlib } from '../../protocols/late-modules.js';
 import type { Ledger } from '../../storage/memory/shared-ledger.js';
+import { ANYONE } from '../access/caller.js';
 import type { CallHead } from './call-head.js';
 import type { Http2Session } from './http2-session.js';
 import type { Http2Stream, StreamHandler } from './http2-stream.js';
 import { MessageReader, PREFIX_BYTES } from './message-reader.js';
-import type { Caller, Served, ServedOutcome } from './methods.js';
+import type { CallContext, Served, ServedOutcome } from './methods.js';
 import { DEADLINE_EXCEEDED, INTERNAL, messageText, RESOURCE_EXHAUSTED, UNIMPLEMENTED } from './status.js';
 
 /** What bounds the calls of a server. */
@@ -32,7 +33,8 @@ export function statusFields(code: number, details: string, metadata: readonly (
   return [...ERROR_START, 'grpc-status', String(code), 'grpc-message', messageText(details), ...metadata.flat()];
 }
 
-export class UnaryCall implements StreamHandler, Caller {
+export class UnaryCall implements StreamHandler, CallContext {
+  readonly caller = ANYONE;
   private readonly reader: MessageReader;
   /** Reserved for what a compressed message may become. */
   private unpackedBytes = 0;

@@ -10,6 +10,7 @@ import { setImmediate } from 'node:timers/promises';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
+import { ANYONE } from '../access/caller.js';
 import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
 import type { DoorServices } from '../context/services.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
@@ -97,7 +98,7 @@ function putInFront(server: Server, front: FastFront): (socket: Socket) => void 
 }
 
 function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
-  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone };
+  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, caller: ANYONE, body: () => body, isGone };
 }
 
 function createApp(times: RequestTimes, onServer: (server: Server) => void): FastifyInstance {
@@ -149,6 +150,7 @@ class Door {
       url: request.url,
       path: request.params as Readonly<Record<string, string>>,
       query: request.query as QueryParameters,
+      caller: ANYONE,
       body: () => body.read(),
       isGone: () => response.destroyed,
     });
@@ -169,7 +171,8 @@ class Door {
     const { logRequests, silenceMs = SILENCE_MS } = this.options;
     if (route.kind === 'upload') this.times.limitSilence(raw, silenceMs);
     const path = params as Readonly<Record<string, string>>;
-    const call = { route, at, url, path, query: query as QueryParameters, request: raw, response, contentType: contentTypeOf(raw) };
+    const contentType = contentTypeOf(raw);
+    const call = { route, at, url, path, query: query as QueryParameters, caller: ANYONE, request: raw, response, contentType };
     const answer = await answerTransfer(this.services, logRequests, call);
     if (answer === null) return;
     if (Buffer.isBuffer(answer.body)) this.send(raw, response, answer as RestReply);

@@ -8,6 +8,7 @@ import { stringifyJson } from '../../../protocols/json.js';
 import type { UnknownFields } from '../../../protocols/model/unknown-fields.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
+import type { Caller } from '../../access/caller.js';
 import { acceptedBody, envelopeParts, type HttpAnswer, valueEnvelope } from '../../context/answer.js';
 import { writeJson } from '../../context/long-value.js';
 import { checkMode } from '../../context/recovery.js';
@@ -30,6 +31,7 @@ export interface RestCall {
   readonly url: string;
   readonly path: Readonly<Record<string, string>>;
   readonly query: QueryParameters;
+  readonly caller: Caller;
   /**
    * The whole body, in a buffer that the call may give away. It is asked for once, and not for methods without a body. Errors:
    * `bodyTooLarge`; those of a client that goes away.
@@ -45,7 +47,7 @@ const HTML_TYPE = 'text/html; charset=utf-8';
 const EMPTY = new Uint8Array(0);
 
 /** What is counted and logged of a call. */
-export type AnsweredCall = Pick<RestCall, 'at' | 'url'> & { readonly route: Route };
+export type AnsweredCall = Pick<RestCall, 'at' | 'caller' | 'url'> & { readonly route: Route };
 
 /** The answer to a call; null if the client is gone. Never rejects. logRequests: write a debug line for each. */
 export async function answerCall(services: DoorServices, logRequests: boolean, call: RestCall): Promise<RestReply | null> {

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
+import { ANYONE } from '../../access/caller.js';
 import { type DoorThreads, ReaderServers } from '../../context/reader-servers.js';
 import type { DoorServices } from '../../context/services.js';
 import { type PlainRoute, ROUTES, type Route } from '../../routes.js';
@@ -50,6 +51,7 @@ export async function openRestInReaders(
       url,
       path,
       query: parseQueryString(query),
+      caller: ANYONE,
       body: () => body,
       isGone: () => heavy?.gone[0] === 1,
       heavy,

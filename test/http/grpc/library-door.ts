@@ -9,6 +9,7 @@ import {
   type sendUnaryData,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { ANYONE } from '../../../http/access/caller.js';
 import type { DoorServices } from '../../../http/context/services.js';
 import { servedMethods } from '../../../http/grpc/methods.js';
 import type { GrpcDoor } from '../../../http/grpc/server.js';
@@ -23,7 +24,7 @@ export async function startLibraryDoor(services: DoorServices, maxMessageBytes: 
     const codecs = { requestSerialize: asIs, requestDeserialize: asIs, responseSerialize: asIs, responseDeserialize: asIs };
     definition[name] = { path, requestStream: false, responseStream: false, ...codecs, originalName: name };
     implementation[name] = async (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-      const outcome = await served(call.request, Number(call.getDeadline()), {});
+      const outcome = await served(call.request, Number(call.getDeadline()), { caller: ANYONE });
       if (outcome.kind === 'message') return callback(null, Buffer.concat(outcome.parts));
       const metadata = new Metadata();
       for (const [key, value] of outcome.metadata) metadata.set(key, value);
