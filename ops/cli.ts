@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util';
 import type { StartRestore } from '../actors/snapshots/restore-at-start.js';
 import { peerUri } from './peer-uri.js';
+import { TOOLS, type ToolName } from './tools/names.js';
 
 /** How a node of a cluster is started. */
 export interface ClusterStart {
@@ -17,6 +18,8 @@ export type Command =
       readonly kind: 'serve';
       readonly configPath: string | undefined;
       readonly cluster: ClusterStart;
+      /** As `service.secured`. */
+      readonly secured: boolean;
       /** Null: no snapshot is restored. */
       readonly restore: StartRestore | null;
     }
@@ -32,6 +35,8 @@ export type Command =
       readonly dryRun: boolean;
       readonly configPath: string | undefined;
     }
+  /** Run a tool on the arguments behind its name (`tools/`). */
+  | { readonly kind: 'tool'; readonly name: ToolName; readonly args: readonly string[] }
   /** Print `text` and end well. */
   | { readonly kind: 'print'; readonly text: string }
   /** Print `message` and end with exit code 2. */
@@ -46,6 +51,7 @@ export const USAGE = `Usage: troupe [options]
        troupe restore --dry-run <path>
                                 look through a snapshot, or all that are in a folder; print what they have and what a restore
                                 would do; change nothing
+       troupe key               print a new strong key for service.api_key
 
 Options:
   --config-path <file>   settings in YAML, read after config/*.yaml
@@ -53,6 +59,8 @@ Options:
                          cluster, or with --bootstrap joins one (or the variable SERVICE_URI)
   --bootstrap <address>  in a cluster: internal address of any peer of the one to join (or the variable SERVICE_BOOTSTRAP)
   --reinit               in a cluster: forget what consensus has stored, and who this peer was; keep the collections
+  --secured              ask every client for a key: the one of the settings, or one that is made at the first start and printed
+                         once (as service.secured: true)
   --snapshot <file>:<collection>
                          on a node of its own: restore a snapshot of a collection before the start; may be given again for others
   --storage-snapshot <file>
@@ -75,6 +83,8 @@ export function parseCommandLine(
   version: string,
   environment: Readonly<Record<string, string | undefined>> = {},
 ): Command {
+  const tool = TOOLS.find((name) => name === args[0]);
+  if (tool !== undefined) return { kind: 'tool', name: tool, args: args.slice(1) };
   let values: Record<string, unknown>;
   let words: readonly string[];
   try {
@@ -92,6 +102,7 @@ export function parseCommandLine(
         'force-snapshot': { type: 'boolean' },
         'storage-snapshot': { type: 'string' },
         reinit: { type: 'boolean' },
+        secured: { type: 'boolean' },
         unpack: { type: 'boolean' },
         'dry-run': { type: 'boolean' },
         collection: { type: 'string' },
@@ -125,7 +136,7 @@ export function parseCommandLine(
     return { kind: 'refuse', message };
   }
   const cluster = { uri: uri.value, bootstrap: bootstrap.value, reinit: values.reinit === true };
-  return { kind: 'serve', configPath, cluster, restore };
+  return { kind: 'serve', configPath, cluster, secured: values.secured === true, restore };
 }
 
 function restoreCommand(
@@ -135,7 +146,9 @@ function restoreCommand(
   configPath: string | undefined,
 ): Command {
   if (path === undefined || rest.length > 0) return { kind: 'refuse', message: `restore takes the path of one snapshot\n\n${USAGE}` };
-  const other = ['snapshot', 'storage-snapshot', 'uri', 'bootstrap', 'reinit', 'unpack'].find((name) => values[name] !== undefined);
+  const other = ['snapshot', 'storage-snapshot', 'uri', 'bootstrap', 'reinit', 'secured', 'unpack'].find(
+    (name) => values[name] !== undefined,
+  );
   if (other !== undefined) return { kind: 'refuse', message: `--${other} is no option of \`troupe restore\`\n\n${USAGE}` };
   return {
     kind: 'restore',

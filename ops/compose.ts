@@ -21,8 +21,10 @@ import { steadyNowMs } from '../storage/threads/clock.js';
 import { logBudgetBytes } from '../storage/wal/log-budget.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { readBackupPlans } from './config/backup-settings.js';
+import { clientGateFor } from './config/client-settings.js';
 import { collectionDefaults } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
+import { exposureOf } from './exposure.js';
 import type { ModuleLog } from './log.js';
 import { readerWithServers } from './reader-entry.js';
 import { RunKeeper } from './run-mark.js';
@@ -131,6 +133,8 @@ export async function compose(
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     reports: new Reports(new LongWorks({ monotonicMs, later: setImmediate })),
     unknownFields: new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs }),
+    clients: clientGateFor(settings),
+    exposure: exposureOf(settings),
     log: httpLog,
     memory,
     disk,

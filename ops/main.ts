@@ -15,16 +15,20 @@ import { misplacedOptions, openCluster } from './cluster-start.js';
 import { compose, type FatalReason } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { readBackupPlans } from './config/backup-settings.js';
+import { clientProblems } from './config/client-settings.js';
 import { loadSettings } from './config/load.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
 import { snapshotProblems } from './config/snapshot-settings.js';
 import { endAtOnce, endDespiteThreads } from './end-process.js';
+import { exposureNotice } from './exposure.js';
 import { nodeIdentity } from './identity.js';
 import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
+import { ownKey, securedProblems, wantsOwnKey } from './own-key.js';
 import { describeRuntime } from './runtime.js';
+import { tellRefusals } from './tell-refusals.js';
 import { ownVersion } from './version.js';
 
 const EXIT_FAILED = 1;
@@ -58,6 +62,9 @@ async function main(): Promise<void> {
       return;
     case 'restore':
       await restoreAndEnd(command);
+      return;
+    case 'tool':
+      process.exitCode = await (await import('./tools/run.js')).runTool(command.name, command.args);
       return;
     case 'serve':
       await serve(command, version);
@@ -108,17 +115,20 @@ function describeProblems(problems: number): string {
   return problems === 0 ? 'nothing is wrong' : `${problems} problem${problems === 1 ? '' : 's'}`;
 }
 
-async function serve({ cluster: start, configPath, restore }: CommandLineOf<'serve'>, version: string): Promise<void> {
+async function serve({ cluster: start, configPath, restore, secured }: CommandLineOf<'serve'>, version: string): Promise<void> {
   let resolved: Resolved;
   let outputs: LogOutput[];
   let lock: StorageLock;
   let onLost = (error: unknown): void => fail(error, EXIT_FOLDER_LOST);
   try {
     resolved = loadSettings({ folder: process.cwd(), configPath, environment: process.env });
+    if (secured) resolved = { ...resolved, settings: withService(resolved.settings, { secured }) };
     const problems = [
       ...unavailableSettings(resolved.settings),
       ...snapshotProblems(resolved.settings),
       ...readBackupPlans(resolved.settings).problems,
+      ...clientProblems(resolved.settings),
+      ...securedProblems(resolved.settings),
       ...misplacedOptions(start, restore, resolved.settings),
     ];
     if (problems.length > 0) throw new SettingsError(problems);
@@ -141,11 +151,24 @@ async function serve({ cluster: start, configPath, restore }: CommandLineOf<'ser
     endAtOnce(EXIT_FOLDER_LOST);
   };
   try {
-    if (restore !== null) await (await import('./restore-before-start.js')).restoreBeforeStart(resolved.settings, restore, log);
-    await run(resolved.settings, start, nodeIdentity(version, startedMs), logOf);
+    const settings = wantsOwnKey(resolved.settings) ? secure(resolved.settings, log) : resolved.settings;
+    if (restore !== null) await (await import('./restore-before-start.js')).restoreBeforeStart(settings, restore, log);
+    await run(settings, start, nodeIdentity(version, startedMs), logOf);
   } catch (error) {
     fail(describeStartFailure(error, resolved.settings));
   }
+}
+
+/** The settings with the key that the storage folder has. A new key is for whoever starts the node, and for no log. */
+function secure(settings: NodeSettings, log: ModuleLog): NodeSettings {
+  const { isNew, key, path } = ownKey(settings.storage.storage_path);
+  if (isNew) process.stderr.write(`troupe: the API key of this node, which is shown only once: ${key}\n`);
+  log.info(isNew ? 'a key was made: clients need it from now on' : 'clients need the key of the storage folder', { file: path });
+  return withService(settings, { api_key: key });
+}
+
+function withService(settings: NodeSettings, changed: Partial<NodeSettings['service']>): NodeSettings {
+  return { ...settings, service: { ...settings.service, ...changed } };
 }
 
 /** Starts everything; resolves when requests are taken. What was started before a failure is not stopped: the process ends. */
@@ -184,8 +207,16 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   };
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
   log.info('Troupe is listening', { ...doors, ...facts });
+  if (services.clients !== null) tellRefusals(services.clients, logOf('http'));
+  if (services.exposure !== null) tellExposure(services.exposure, log);
   // `compose` tells of a failure.
   node.whenReady().then(keepCompiledCode, () => {});
+}
+
+/** In the log for programs that watch it, and in front of whoever sits at the terminal. */
+function tellExposure(exposure: string, log: ModuleLog): void {
+  log.warn(`${exposure} Set service.api_key, start with --secured, or bind service.host to 127.0.0.1`);
+  if (process.stderr.isTTY) process.stderr.write(exposureNotice(exposure));
 }
 
 type Door = RestDoor | GrpcDoor;

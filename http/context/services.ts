@@ -6,6 +6,7 @@ import type { GrpcMethodName } from '../../protocols/grpc/method-names.js';
 import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import type { DiskWatch } from '../../storage/disk/disk-watch.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
+import type { ClientGate } from './client-gate.js';
 import type { Endpoint } from './endpoint.js';
 import type { Reports } from './reports.js';
 import type { RequestStats } from './request-stats.js';
@@ -39,6 +40,10 @@ export interface DoorServices {
   readonly reports: Reports;
   /** Fields of requests that the API does not have. */
   readonly unknownFields: UnknownFieldCounts;
+  /** Which clients may connect; null: all. */
+  readonly clients: ClientGate | null;
+  /** What to tell on every page about a node that is open to others; null: it is not. */
+  readonly exposure: string | null;
   readonly log: Log;
   /** The text of recovery mode; null: not in it. */
   readonly recoveryMode: string | null;

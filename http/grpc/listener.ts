@@ -1,6 +1,7 @@
 /** Connections of clients of gRPC on one port of one thread, and the deadlines of their calls. */
 
 import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net';
+import type { ClientGate } from '../context/client-gate.js';
 import { Connection, type ConnectionContext } from './connection.js';
 import { RareStreams } from './rare-streams.js';
 
@@ -8,7 +9,10 @@ import { RareStreams } from './rare-streams.js';
 const TIMER_MS_MAX = 0x7fff_ffff;
 const CHECK_EVERY_MS = 5000;
 
-export type ListenerContext = Omit<ConnectionContext, 'rare' | 'watchDeadline'>;
+export interface ListenerContext extends Omit<ConnectionContext, 'rare' | 'watchDeadline'> {
+  /** Which clients may connect; null: all. */
+  readonly clients: ClientGate | null;
+}
 
 export class GrpcListener {
   private readonly server: Server;
@@ -20,12 +24,14 @@ export class GrpcListener {
   private timerMs = Number.POSITIVE_INFINITY;
 
   constructor(private readonly context: ListenerContext) {
+    const { clients } = context;
     const whole = { ...context, rare: this.rare, watchDeadline: (deadlineMs: number) => this.watch(deadlineMs) };
     this.checking = setInterval(() => {
       for (const connection of this.connections) connection.checkTime();
     }, CHECK_EVERY_MS);
     this.checking.unref();
     this.server = createServer({ noDelay: true }, (socket) => {
+      if (clients !== null && !clients.admits(socket)) return;
       const connection = new Connection(socket, whole);
       this.connections.add(connection);
       socket.on('close', () => this.connections.delete(connection));

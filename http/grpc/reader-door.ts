@@ -13,6 +13,7 @@ import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
+import { ClientGate } from '../context/client-gate.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { SharedCounts } from '../context/shared-counts.js';
 import { pointsRequest } from '../handlers/points.js';
@@ -41,7 +42,7 @@ export class GrpcReaderDoor {
     private readonly port: MessagePort,
     private readonly settings: GrpcReaderSettings,
   ) {
-    const { counts, messageBytesMax, rows } = settings;
+    const { clients, counts, messageBytesMax, rows } = settings;
     this.counts = new SharedCounts(counts);
     const methods = new Map(rows.map((row) => [row.path, this.served(row)]));
     const outcomes = new Map(rows.map((row) => [row.path, noRoomOutcome(row)]));
@@ -52,6 +53,7 @@ export class GrpcReaderDoor {
       messageBytesMax,
       ledger,
       noRoom,
+      clients: clients === null ? null : new ClientGate(clients),
       nowMs: steadyNowMs,
       monotonicMs: () => performance.now(),
     });

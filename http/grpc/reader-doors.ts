@@ -24,7 +24,8 @@ export async function openGrpcInReaders(
     const [own, transfer] = packed(outcome);
     port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
   });
-  await servers.open(() => ({ ...address, rows, counts: services.grpcStats.share().buffer }));
+  const clients = services.clients?.data ?? null;
+  await servers.open(() => ({ ...address, rows, clients, counts: services.grpcStats.share().buffer }));
   return servers;
 }
 

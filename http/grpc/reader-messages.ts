@@ -1,6 +1,7 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import type { GateData } from '../context/client-gate.js';
 import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
 import type { ServedOutcome } from './methods.js';
@@ -21,6 +22,8 @@ export interface GrpcReaderSettings {
   readonly port: number;
   readonly messageBytesMax: number;
   readonly rows: readonly GrpcRow[];
+  /** Which clients may connect; null: all. */
+  readonly clients: GateData | null;
   /** For `SharedCounts`. */
   readonly counts: SharedArrayBuffer;
 }

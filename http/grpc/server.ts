@@ -55,11 +55,11 @@ export async function startGrpcDoor(services: DoorServices, options: GrpcOptions
 }
 
 async function openHere(services: DoorServices, { host, logRequests, maxMessageBytes, port }: GrpcOptions): Promise<GrpcDoor> {
-  const { monotonicMs, nowMs } = services;
+  const { clients, monotonicMs, nowMs } = services;
   const methods = servedMethods(services, logRequests);
   const { ledger } = services.memory;
   const noRoom = (path: string) => noRoomOutcome(ROUTES.find(({ grpc }) => `/${grpc}` === path) ?? READING);
-  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, ledger, noRoom, nowMs, monotonicMs });
+  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, ledger, noRoom, clients, nowMs, monotonicMs });
   return {
     port: await listener.listen({ host, port }),
     async close(graceMs) {

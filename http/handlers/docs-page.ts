@@ -17,6 +17,7 @@ pre, textarea { background: var(--soft); border: 1px solid var(--line); border-r
 textarea { width: 100%; box-sizing: border-box; min-height: 9rem; color: inherit; }
 ul.schema { list-style: none; margin: .1rem 0; padding-left: 1rem; border-left: 1px solid var(--line); }
 .type { color: var(--accent); } .note { opacity: .75; }
+[role=alert] { border: 2px solid light-dark(#b3261e, #ff8a80); border-radius: 6px; padding: .6rem .8rem; font-weight: 600; }
 label { display: block; margin: .2rem 0; } button { font: inherit; padding: .3rem .9rem; margin: .4rem 0; }
 `;
 
@@ -201,11 +202,13 @@ export function docsPolicy(): string {
   ].join('; ');
 }
 
-export const DOCS_PAGE = `<!doctype html>
+/** warning: shown above everything; null: none. */
+export function docsPage(warning: string | null): string {
+  return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Troupe API</title><style>${STYLE}</style></head>
 <body>
-<h1>Troupe</h1>
+${warning === null ? '' : `<p role="alert">${escapeHtml(warning)}</p>\n`}<h1>Troupe</h1>
 <p>The machine-readable form is <a href="/openapi.json">openapi.json</a>. Fields with * must be given.</p>
 <input type="search" placeholder="Find an operation" aria-label="Find an operation">
 <main>…</main>
@@ -213,6 +216,11 @@ export const DOCS_PAGE = `<!doctype html>
 </body>
 </html>
 `;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
 
 function hashOf(text: string): string {
   return `sha256-${crypto().createHash('sha256').update(text).digest('base64')}`;

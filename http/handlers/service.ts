@@ -6,7 +6,7 @@ import type { NodeRequest } from '../context/node-request.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { writeMetrics } from '../reports/metrics.js';
 import { telemetryReport } from '../reports/telemetry.js';
-import { DOCS_PAGE, docsPolicy } from './docs-page.js';
+import { docsPage, docsPolicy } from './docs-page.js';
 
 export function root({ identity: { version } }: DoorServices): HttpAnswer {
   const value = { title: 'troupe - vector database', version: API_VERSION, commit: `troupe-${version}`, troupe: { version } };
@@ -36,8 +36,8 @@ export function metrics(services: DoorServices, { query }: NodeRequest): HttpAns
   return { kind: 'longText', key: `metrics ${anonymize}`, write: (out) => writeMetrics(out, services, { anonymize }) };
 }
 
-export function docs(): HttpAnswer {
-  return { kind: 'page', html: DOCS_PAGE, policy: docsPolicy() };
+export function docs({ exposure }: DoorServices): HttpAnswer {
+  return { kind: 'page', html: docsPage(exposure), policy: docsPolicy() };
 }
 
 /** What clients of this node should do otherwise. */

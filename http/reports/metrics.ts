@@ -175,7 +175,11 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
   }
 }
 
-function* writeRequests(writer: MetricsWriter, { stats, grpcStats }: DoorServices): LongWork {
+function* writeRequests(writer: MetricsWriter, { clients, stats, grpcStats }: DoorServices): LongWork {
+  if (clients !== null) {
+    const name = 'refused_connections_total';
+    writer.family(name, 'counter', 'connections of clients whose address is not allowed').sample(name, {}, clients.refusals().count);
+  }
   const rest = stats.counts().map(({ endpoint: { method, path }, status, durations }) => ({
     labels: { method, endpoint: path, status: String(status) },
     durations,

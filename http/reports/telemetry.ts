@@ -56,7 +56,11 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
         : {}),
     }),
     cluster: telemetryClusterReport(cluster, shown),
-    requests: { rest: { responses: restResponses(services) }, grpc: { responses: grpcResponses(services) } },
+    requests: {
+      rest: { responses: restResponses(services) },
+      grpc: { responses: grpcResponses(services) },
+      ...(services.clients === null ? {} : { refused_connections: services.clients.refusals().count }),
+    },
     ...(detailed
       ? { memory: memoryReport(), hardware: LongObject.of({ collection_data: new LongObject(hardwareReport(services, shown)) }) }
       : {}),

@@ -12,6 +12,7 @@ import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { ANYONE } from '../access/caller.js';
 import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
+import type { ClientGate } from '../context/client-gate.js';
 import type { DoorServices } from '../context/services.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
 import { type DownloadRoute, type PlainRoute, ROUTES, type UploadRoute } from '../routes.js';
@@ -61,6 +62,8 @@ export async function listenForRest(services: DoorServices, options: RestOptions
   let standard: (socket: Socket) => void = () => {};
   const app = createApp(door.times, (server) => {
     standard = options.fastPath === false ? standard : putInFront(server, front);
+    // Readers have looked at those that they hand on.
+    if (services.clients !== null && 'host' in address) guard(server, services.clients);
   });
   app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
   app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
@@ -89,9 +92,23 @@ export async function listenForRest(services: DoorServices, options: RestOptions
 
 /** Has the front take each new connection; the answer is what the server did with them. */
 function putInFront(server: Server, front: FastFront): (socket: Socket) => void {
+  const standard = takeConnections(server);
+  server.on('connection', (socket: Socket) => front.take(socket));
+  return standard;
+}
+
+/** Has only clients that may connect come to the server. */
+function guard(server: Server, clients: ClientGate): void {
+  const standard = takeConnections(server);
+  server.on('connection', (socket: Socket) => {
+    if (clients.admits(socket)) standard(socket);
+  });
+}
+
+/** Nothing takes the server's connections any more; the answer is what did. */
+function takeConnections(server: Server): (socket: Socket) => void {
   const listeners = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
   server.removeAllListeners('connection');
-  server.on('connection', (socket: Socket) => front.take(socket));
   return (socket) => {
     for (const listener of listeners) listener.call(server, socket);
   };

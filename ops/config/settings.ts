@@ -102,9 +102,14 @@ export const SETTINGS = {
     http_port: integerLeaf(6333, PORT),
     grpc_port: orNull(integerLeaf(6334, PORT), 6334),
     enable_cors: flagLeaf(true),
+    // Troupe's own: addresses and networks of clients.
+    allow_clients: textListLeaf(),
+    deny_clients: textListLeaf(),
     enable_tls: flagLeaf(false),
     verify_https_client_certificate: flagLeaf(false),
     api_key: orNull(textLeaf('')),
+    // Troupe's own.
+    secured: flagLeaf(false),
     alt_api_key: orNull(textLeaf('')),
     read_only_api_key: orNull(textLeaf('')),
     jwt_rbac: flagLeaf(false),

@@ -8,19 +8,12 @@
  * - **Fetch-U3** The `api-key` of a request goes to the origin that the caller named, and to no other one that it redirects to.
  */
 
-import { isIPv4, isIPv6 } from 'node:net';
+import { type AddressNetwork, addressBytes, isWithin, networkOf } from '../../protocols/addresses.js';
 
 /** Hosts by name, and networks. */
 export interface AllowedAddresses {
   readonly hosts: ReadonlySet<string>;
   readonly networks: readonly AddressNetwork[];
-}
-
-interface AddressNetwork {
-  /** 4 or 16. */
-  readonly bytes: Uint8Array;
-  /** Of the prefix that its addresses have in common. */
-  readonly bits: number;
 }
 
 type ClosedRange = readonly [network: AddressNetwork, name: string];
@@ -101,46 +94,4 @@ export function plainHost(host: string): string {
     .toLowerCase()
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.$/, '');
-}
-
-/** A network, or one address as a network; null for what is neither. */
-function networkOf(range: string): AddressNetwork | null {
-  const [address = '', bitsText, more] = range.split('/');
-  const bytes = addressBytes(address);
-  if (bytes === null || more !== undefined) return null;
-  if (bitsText === undefined) return { bytes, bits: bytes.length * 8 };
-  const bits = /^\d{1,3}$/.test(bitsText) ? Number(bitsText) : Number.POSITIVE_INFINITY;
-  return bits <= bytes.length * 8 ? { bytes, bits } : null;
-}
-
-function isWithin(bytes: Uint8Array, network: AddressNetwork): boolean {
-  if (bytes.length !== network.bytes.length) return false;
-  for (let bit = 0; bit < network.bits; bit += 8) {
-    const mask = 0xff00 >> Math.min(8, network.bits - bit);
-    const at = bit / 8;
-    if (((bytes[at] as number) & mask & 0xff) !== ((network.bytes[at] as number) & mask & 0xff)) return false;
-  }
-  return true;
-}
-
-/** 4 or 16 bytes; null for what is no address. */
-function addressBytes(address: string): Uint8Array | null {
-  if (isIPv4(address)) return Uint8Array.from(address.split('.'), Number);
-  const [plain = ''] = address.split('%');
-  if (!isIPv6(plain)) return null;
-  const [left = '', right] = plain.split('::');
-  const head = groupsOf(left);
-  const tail = groupsOf(right ?? '');
-  const groups = right === undefined ? head : [...head, ...new Array<number>(8 - head.length - tail.length).fill(0), ...tail];
-  return Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 0xff]));
-}
-
-/** Numbers of 16 bits; a part with dots is two of them. */
-function groupsOf(part: string): number[] {
-  if (part === '') return [];
-  return part.split(':').flatMap((group) => {
-    if (!group.includes('.')) return [Number.parseInt(group, 16)];
-    const [one = 0, two = 0, three = 0, four = 0] = group.split('.').map(Number);
-    return [one * 256 + two, three * 256 + four];
-  });
 }

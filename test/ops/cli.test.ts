@@ -5,11 +5,12 @@ import { parseCommandLine } from '../../ops/cli.js';
 const ALONE = { uri: null, bootstrap: null, reinit: false };
 
 test('no arguments: serve', () => {
-  assert.deepEqual(parseCommandLine([], '1.2.3'), { kind: 'serve', configPath: undefined, cluster: ALONE, restore: null });
+  assert.deepEqual(parseCommandLine([], '1.2.3'), { kind: 'serve', configPath: undefined, cluster: ALONE, secured: false, restore: null });
   assert.deepEqual(parseCommandLine(['--disable-telemetry'], '1.2.3'), {
     kind: 'serve',
     configPath: undefined,
     cluster: ALONE,
+    secured: false,
     restore: null,
   });
 });
@@ -54,7 +55,13 @@ test('an address that no peer can have is refused with the name of its option an
 
 test('--config-path takes a file in both forms', () => {
   for (const args of [['--config-path', 'a.yaml'], ['--config-path=a.yaml']]) {
-    assert.deepEqual(parseCommandLine(args, '1.2.3'), { kind: 'serve', configPath: 'a.yaml', cluster: ALONE, restore: null });
+    assert.deepEqual(parseCommandLine(args, '1.2.3'), {
+      kind: 'serve',
+      configPath: 'a.yaml',
+      cluster: ALONE,
+      secured: false,
+      restore: null,
+    });
   }
   assert.equal(parseCommandLine(['--config-path'], '1.2.3').kind, 'refuse');
 });

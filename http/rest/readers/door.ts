@@ -13,6 +13,7 @@ import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import { steadyNowMs } from '../../../storage/threads/clock.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import { noRoomFor } from '../../context/answer.js';
+import { ClientGate } from '../../context/client-gate.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
 import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields.js';
@@ -56,7 +57,8 @@ export class ReaderDoor {
     private readonly port: MessagePort,
     private readonly settings: ReaderDoorSettings,
   ) {
-    const { counts, maxBodyBytes, rows } = settings;
+    const { clients, counts, maxBodyBytes, rows } = settings;
+    const gate = clients === null ? null : new ClientGate(clients);
     this.#counts = new SharedCounts(counts);
     this.#front = new FastFront({
       maxBodyBytes,
@@ -66,7 +68,9 @@ export class ReaderDoor {
       answer: (request) => this.#answer(request),
       handOn: (socket) => this.#pipe(socket),
     });
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#front.take(socket));
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      if (gate === null || gate.admits(socket)) this.#front.take(socket);
+    });
     port.on('message', (message: ToDoor) => this.#receive(message));
   }
 

@@ -60,7 +60,8 @@ export async function openRestInReaders(
     port.postMessage(packedReply, transfer);
   });
   const refuseUnknown = services.unknownFields.refuse;
-  await servers.open(() => ({ ...address, rows, refuseUnknown, handOnPath, counts: services.stats.share().buffer }));
+  const clients = services.clients?.data ?? null;
+  await servers.open(() => ({ ...address, rows, refuseUnknown, handOnPath, clients, counts: services.stats.share().buffer }));
   return servers;
 }
 

@@ -1,6 +1,7 @@
 /** Messages between the REST server of a reader's thread and the main thread. */
 
 import type { HeavyRead } from '../../../storage/threads/messages.js';
+import type { GateData } from '../../context/client-gate.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
 import type { UnknownFieldCount } from '../../context/unknown-fields.js';
@@ -27,6 +28,8 @@ export interface ReaderDoorSettings {
   readonly rows: readonly DoorRow[];
   /** The socket of the main thread's HTTP server, which takes connections over. */
   readonly handOnPath: string;
+  /** Which clients may connect; null: all. */
+  readonly clients: GateData | null;
   /** For `SharedCounts`. */
   readonly counts: SharedArrayBuffer;
 }

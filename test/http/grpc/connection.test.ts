@@ -268,6 +268,7 @@ test('who works on a call is told when its client gives up: at the deadline, and
     methods: new Map([['/qdrant.Points/Count', served]]),
     messageBytesMax: MESSAGE_BYTES_MAX,
     ledger: unlimitedLedger(),
+    clients: null,
     noRoom: () => ({ kind: 'failed', code: 8, details: '', metadata: [] }),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),

@@ -210,6 +210,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly works?: LongWorks;
   /** Default: one that refuses nothing. */
   readonly memory?: DoorServices['memory'];
+  readonly clients?: DoorServices['clients'];
+  readonly exposure?: string;
   readonly recoveryMode?: string;
   /** Requests are taken by a reader's server, which asks this before it hands a read on. */
   readonly readAlone?: LoneReader['readAlone'];
@@ -256,6 +258,8 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
       nowMs: options.nowMs ?? Date.now,
       monotonicMs: options.monotonicMs ?? (() => performance.now()),
     }),
+    clients: options.clients ?? null,
+    exposure: options.exposure ?? null,
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
     memory: options.memory ?? fakeMemory(),
     disk: { require: quiet, report: () => ROOMY_DISK, stop: quiet },
