@@ -80,17 +80,17 @@ export interface ClusterApi {
    */
   barrier(timeoutMs: number): Promise<void>;
   /**
-   * Removes a peer; resolves to true when the cluster has agreed. Errors: `notFound`; `wrongInput` while it holds shards, unless forced;
-   * `unavailable`, `timeout`.
+   * Removes a peer; resolves to true when the cluster has agreed, or if it is no member. Errors: `badRequest` while it holds shards, unless
+   * forced; `wrongInput` for the last one with a vote; `unavailable`, `timeout`.
    */
   removePeer(peerId: PeerId, force: boolean, timeoutMs: number): Promise<boolean>;
   /**
-   * Takes over the leader's state; resolves to true when it is installed here. Errors: `wrongInput` on the leader; `unavailable`,
+   * Takes over the leader's state; resolves to true when it is installed here, on the leader at once. Errors: `conflict`, `unavailable`,
    * `timeout`.
    */
   recover(timeoutMs: number): Promise<boolean>;
   /**
-   * Executes one operation of `update_collection_cluster`. Errors: `notFound`, `wrongInput`, `conflict`, `unsupported`, `unavailable`,
+   * Executes one operation of `update_collection_cluster`. Errors: `notFound`, `badRequest`, `wrongInput`, `conflict`, `unsupported`, `unavailable`,
    * `timeout`.
    */
   updateCollectionCluster(collection: string, operation: CollectionClusterUpdate, timeoutMs: number): Promise<boolean>;

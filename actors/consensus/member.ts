@@ -132,7 +132,8 @@ function noteAnnounceAnswer(draft: ConsensusDraft, { error }: MessageOf<'announc
 
 function recover(draft: ConsensusDraft, { replyTo, timeoutMs }: MessageOf<'recover'>): void {
   if (draft.member.raft.role.kind === 'Leader') {
-    draft.refuse(replyTo, { code: 'wrongInput', detail: 'this node is the leader: its state is what the others can take over' });
+    // Its state is the one that the others take over: there is nothing to do. Source: contract, scenario `cluster-one-node`.
+    draft.reply(replyTo, true);
     return;
   }
   if (draft.member.calls.recovery !== null) {

@@ -4,6 +4,7 @@
  */
 
 import type { ShardAssignment } from '../../cluster/replication/messages.js';
+import { copiesNeeded } from '../../cluster/replication/required.js';
 import type { Leads } from '../../cluster/state/giving-back.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
@@ -205,8 +206,10 @@ export class Assignments {
 }
 
 function assignmentOf({ config, transfers }: CollectionRecord, id: ShardId, { leader, replicas, since, term }: ShardRecord): Assignment {
-  const writeFactor = config.params.write_consistency_factor;
-  return { leader, term, replicas, since, writeFactor, transfers: transfers.filter(({ shardId }) => shardId === id) };
+  const own = transfers.filter(({ shardId }) => shardId === id);
+  const added = own.flatMap(({ targetIsNew, to }) => (targetIsNew ? [to] : []));
+  const writeFactor = copiesNeeded(config.params.write_consistency_factor, replicas, added);
+  return { leader, term, replicas, since, writeFactor, transfers: own };
 }
 
 function isSameButCollections(one: ClusterState | null, other: ClusterState): boolean {

@@ -7,7 +7,7 @@ import type { CommandOf, Placement } from '../state/commands.js';
 import { FIRST_STATES } from '../state/replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
 import { aliasExists, aliasesAfter, collectionExists } from './aliases.js';
-import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
+import { badRequest, type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 import { shardsOfKey } from './migration.js';
 
 export function createCollection(state: ClusterState, { config, name, placement }: CommandOf<'createCollection'>): Change {
@@ -71,10 +71,10 @@ export function changeAliases(state: ClusterState, { actions }: CommandOf<'chang
 export function createShardKey(state: ClusterState, command: CommandOf<'createShardKey'>): Change {
   const { closed, collection, initialState, key, placement } = command;
   return onCollection(state, collection, (record) => {
-    const notCustom = refusedKey(collection, record);
-    if (notCustom !== null) return refused(state, notCustom);
+    if (record.config.params.sharding_method !== 'custom')
+      return refused(state, badRequest('Shard Key cannot be created with Auto sharding method'));
     if (shardsOfKey(record, key).length > 0)
-      return refused(state, { code: 'conflict', detail: `Shard key ${shownKey(key)} already exists` });
+      return refused(state, badRequest(`Sharding key ${shownKey(key)} already exists for collection ${collection}`));
     const misplaced = refusedPlacement(state, placement);
     if (misplaced !== null) return refused(state, misplaced);
     if (placement.length === 0) return refused(state, wrongInput('the shard key would have no shard: set `shards_number` to 1 or more'));
@@ -95,7 +95,7 @@ export function dropShardKey(state: ClusterState, { collection, key }: CommandOf
     const notCustom = refusedKey(collection, record);
     if (notCustom !== null) return refused(state, notCustom);
     const gone = shardsOfKey(record, key);
-    if (gone.length === 0) return refused(state, wrongInput(`Shard key ${shownKey(key)} not found`));
+    if (gone.length === 0) return refused(state, badRequest(`Sharding key ${shownKey(key)} does not exist for collection ${collection}`));
     const shards = new Map([...record.shards].filter(([shardId]) => !gone.includes(shardId)));
     const transfers = record.transfers.filter(({ shardId, toShardId }) => !gone.includes(shardId) && !gone.includes(toShardId ?? shardId));
     const resharding = record.resharding?.key === key ? null : record.resharding;

@@ -5,7 +5,7 @@ import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { CommandOf } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, KeyCopy } from '../state/state.js';
 import { refusedKey, shownKey } from './apply-collections.js';
-import { type Change, done, onCollection, refused, withCollection, wrongInput } from './change.js';
+import { type Change, done, onCollection, refused, transferMissing, withCollection, wrongInput } from './change.js';
 import { copyTransfers, opensKey, shardsOfKey } from './migration.js';
 
 export function startKeyCopy(state: ClusterState, command: CommandOf<'startKeyCopy'>): Change {
@@ -68,7 +68,7 @@ function onKeyCopy(
     const { keyCopy } = record;
     const isIt = copyTransfers(record).some((one) => one.shardId === shardId && one.toShardId === toShardId);
     if (keyCopy !== null && isIt) return done(withCollection(state, collection, change(record, keyCopy)));
-    return refused(state, { code: 'notFound', detail: `there is no transfer from shard ${shardId} to shard ${toShardId}` });
+    return refused(state, transferMissing(collection, transfer));
   });
 }
 

@@ -6,7 +6,20 @@ import type { CommandOf, ReplicaChange, TransferKey } from '../state/commands.js
 import { afterEvent, afterStart, eventTo, type ReplicaEvent } from '../state/replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord, TransferRecord } from '../state/state.js';
 import { abortKeyCopy, restartKeyCopy } from './apply-key-copy.js';
-import { type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
+import {
+  badRequest,
+  type Change,
+  done,
+  onCollection,
+  peerMissing,
+  refused,
+  shardMissing,
+  transferMissing,
+  unchanged,
+  withCollection,
+  withCollections,
+  wrongInput,
+} from './change.js';
 
 type Replicas = ShardRecord['replicas'];
 
@@ -58,11 +71,10 @@ export function dropReplica(state: ClusterState, { collection, peerId, shardId }
   return onCollection(state, collection, (record) => {
     const shard = record.shards.get(shardId);
     if (shard === undefined) return refused(state, shardMissing(collection, shardId));
+    if (!isMember(state, peerId)) return refused(state, peerMissing(peerId));
     if (!shard.replicas.has(peerId)) return refused(state, replicaMissing(shardId, peerId));
-    if (!hasOtherActive(shard.replicas, peerId)) {
-      const detail = `shard ${shardId} has no other active replica than the one on peer ${peerId}: dropping it would lose its points`;
-      return refused(state, wrongInput(detail));
-    }
+    if (!hasOtherActive(shard.replicas, peerId))
+      return refused(state, badRequest(`Shard ${shardId} must have at least one active replica after removing ${peerId}`));
     return done(withCollection(state, collection, settled(withReplica(record, shardId, peerId, null))));
   });
 }
@@ -109,9 +121,9 @@ export function recreateShard(state: ClusterState, { collection, peerId, shardId
 }
 
 /** The error if a peer takes no more replicas, else null. */
-function refusedHolder({ marks, membership }: ClusterState, peerId: PeerId): ErrorFacts | null {
-  if (!membership.some((member) => member.peerId === peerId)) return wrongInput(`peer ${peerId} is not part of the cluster`);
-  if ((marks.get(peerId)?.leaving ?? null) === null) return null;
+function refusedHolder(state: ClusterState, peerId: PeerId): ErrorFacts | null {
+  if (!isMember(state, peerId)) return peerMissing(peerId);
+  if ((state.marks.get(peerId)?.leaving ?? null) === null) return null;
   return wrongInput(`peer ${peerId} is leaving the cluster and gets no more replicas`);
 }
 
@@ -143,8 +155,12 @@ function withoutPlanned(state: ClusterState, uid: number, { from, shardId, to }:
   return left.length === state.plannedMoves.length ? state : { ...state, plannedMoves: left };
 }
 
+function isMember({ membership }: ClusterState, peerId: PeerId): boolean {
+  return membership.some((member) => member.peerId === peerId);
+}
+
 function refusedTransfer(
-  { marks, membership }: ClusterState,
+  state: ClusterState,
   { shards, transfers }: CollectionRecord,
   { collection, method, transfer }: CommandOf<'startTransfer'>,
 ): ErrorFacts | null {
@@ -153,8 +169,8 @@ function refusedTransfer(
     return { code: 'unsupported', detail: 'transfers between shards: use start_resharding, or replicate_points' };
   const shard = shards.get(shardId);
   if (shard === undefined) return shardMissing(collection, shardId);
-  if (!membership.some(({ peerId }) => peerId === to)) return wrongInput(`peer ${to} is not part of the cluster`);
-  if (!shard.replicas.has(to) && (marks.get(to)?.leaving ?? null) !== null)
+  if (!isMember(state, to)) return peerMissing(to);
+  if (!shard.replicas.has(to) && (state.marks.get(to)?.leaving ?? null) !== null)
     return wrongInput(`peer ${to} is leaving the cluster and gets no more replicas`);
   const source = shard.replicas.get(from);
   if (source === undefined) return replicaMissing(shardId, from);
@@ -251,7 +267,7 @@ function onTransfer(
       (other) => other.shardId === shardId && other.from === from && other.to === to && other.toShardId === toShardId,
     );
     if (known !== undefined) return change(record, known);
-    return refused(state, { code: 'notFound', detail: `there is no transfer of shard ${shardId} from peer ${from} to peer ${to}` });
+    return refused(state, transferMissing(collection, transfer));
   });
 }
 
@@ -295,10 +311,6 @@ function refusedTerm(shardId: ShardId, shard: ShardRecord, term: number | null):
 
 function hasOtherActive(replicas: Replicas, peerId: PeerId): boolean {
   return [...replicas].some(([peer, state]) => peer !== peerId && state === 'Active');
-}
-
-function shardMissing(collection: string, shardId: ShardId): ErrorFacts {
-  return { code: 'notFound', detail: `Collection \`${collection}\` has no shard ${shardId}` };
 }
 
 function replicaMissing(shardId: ShardId, peerId: PeerId): ErrorFacts {

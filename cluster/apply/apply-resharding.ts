@@ -6,7 +6,7 @@ import type { CommandOf } from '../state/commands.js';
 import type { ClusterState, CollectionRecord, Resharding, ShardRecord } from '../state/state.js';
 import { refusedKey, refusedPlacement, shownKey, withShards } from './apply-collections.js';
 import { afterCopyStage, refusedBusy, refusedClosed } from './apply-key-copy.js';
-import { type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
+import { badRequest, type Change, done, onCollection, refused, unchanged, withCollection, wrongInput } from './change.js';
 import { migrationOf, shardsOfKey } from './migration.js';
 
 export function startResharding(state: ClusterState, command: CommandOf<'startResharding'>): Change {
@@ -119,7 +119,7 @@ function withoutShard(record: CollectionRecord, gone: ShardId, index: number): C
 export function abortResharding(state: ClusterState, { collection }: CommandOf<'abortResharding'>): Change {
   return onCollection(state, collection, (record) => {
     const { resharding } = record;
-    if (resharding === null) return refused(state, wrongInput(`Collection \`${collection}\` is not being resharded`));
+    if (resharding === null) return refused(state, badRequest(`resharding is not in progress for collection ${collection}`));
     if (resharding.stage === 'cleaning')
       return refused(state, {
         code: 'conflict',

@@ -1,7 +1,8 @@
 /** The result of applying a command, and functions that build it. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { Outcome } from '../state/commands.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { Outcome, TransferKey } from '../state/commands.js';
 import type { ClusterState, CollectionRecord } from '../state/state.js';
 import { collectionMissing } from './aliases.js';
 
@@ -26,6 +27,24 @@ export function refused(state: ClusterState, error: ErrorFacts): Change {
 
 export function wrongInput(detail: string): ErrorFacts {
   return { code: 'wrongInput', detail };
+}
+
+/** The error for a shard or peer that there is none of; for `code` and text see contract, scenario `cluster-one-node`. */
+export function badRequest(detail: string): ErrorFacts {
+  return { code: 'badRequest', detail };
+}
+
+export function peerMissing(peerId: PeerId): ErrorFacts {
+  return badRequest(`Peer ${peerId} does not exist`);
+}
+
+export function shardMissing(collection: string, shardId: ShardId): ErrorFacts {
+  return badRequest(`Shard ${shardId} of ${collection} does not exist`);
+}
+
+export function transferMissing(collection: string, { from, shardId, to, toShardId }: TransferKey): ErrorFacts {
+  const shards = toShardId === null ? shardId : `${shardId} to ${toShardId}`;
+  return { code: 'notFound', detail: `Shard transfer ${from} -> ${to} for collection ${collection}:${shards} does not exist` };
 }
 
 type Collections = Map<string, CollectionRecord>;

@@ -14,7 +14,7 @@ export interface ShardAssignment {
   readonly replicas: ReadonlyMap<PeerId, ReplicaState>;
   /** For each replica, the index of the entry of Raft's log that made it. */
   readonly since: ReadonlyMap<PeerId, number>;
-  /** `write_consistency_factor`: how many Active replicas must have a write, the leader's included. */
+  /** How many Active replicas must have a write, the leader's included: see `copiesNeeded`. */
   readonly writeFactor: number;
 }
 

@@ -60,6 +60,17 @@ export function serving(assignment: ShardAssignment): number {
   return count;
 }
 
+/**
+ * How many active replicas of a shard must have a write: as many as `write_consistency_factor` says, or all that the shard has where it has
+ * fewer. A Dead replica is one of them, so writes are refused until it is back. A Listener is none, and neither is a replica in `added`,
+ * which a transfer makes, so that a shard that moves takes writes.
+ */
+export function copiesNeeded(factor: number, replicas: ReadonlyMap<PeerId, ReplicaState>, added: readonly PeerId[]): number {
+  let count = 0;
+  for (const [peer, state] of replicas) if (state !== 'Listener' && !added.includes(peer)) count += 1;
+  return Math.max(1, Math.min(factor, count));
+}
+
 /** Whether a write has to be applied on this replica before it counts as applied. A Listener only has to have it on disk. */
 export function mustApply({ assignment }: Pick<ReplicationState, 'assignment'>, peer: PeerId): boolean {
   return assignment?.replicas.get(peer) !== 'Listener';

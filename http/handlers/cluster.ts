@@ -118,7 +118,7 @@ function peerOf(text: string): PeerId | HttpAnswer {
     peerIdFromText(text) ?? {
       kind: 'text',
       status: 404,
-      text: `${JSON.stringify(text)} is not a peer id: expected an unsigned integer, as GET /cluster lists them`,
+      text: `can not parse ${JSON.stringify(text)} to a u64`,
     }
   );
 }

@@ -7,6 +7,7 @@ import {
   type PeerId,
   REPLICA_STATES,
   RESHARDING_DIRECTIONS,
+  type ReplicaState,
   type ShardKey,
   TRANSFER_METHODS,
 } from '../model/cluster.js';
@@ -68,7 +69,13 @@ export function peerIdFromText(text: string): PeerId | undefined {
 }
 
 function decodeMove(kind: 'moveShard' | 'replicateShard', fields: Fields): CollectionClusterUpdate {
-  return { kind, ...decodeTransfer(fields), method: fields.word('method', TRANSFER_METHODS) ?? null };
+  const transfer = decodeTransfer(fields);
+  const { from, shardId, to, toShardId } = transfer;
+  if (from === to && (toShardId ?? shardId) === shardId) {
+    const detail = `[${fields.pathOf('to_peer_id')}: cannot transfer shard to itself, "to_peer_id" must be different than ${from} in "from_peer_id"]`;
+    throw new TroupeError('invalidValue', detail);
+  }
+  return { kind, ...transfer, method: fields.word('method', TRANSFER_METHODS) ?? null };
 }
 
 function decodeRestart(fields: Fields): CollectionClusterUpdate {
@@ -103,11 +110,24 @@ function decodeNewKey(fields: Fields): CollectionClusterUpdate {
   return {
     kind: 'createShardKey',
     key: decodeKey(fields),
-    shardsNumber: fields.integer('shards_number', { min: 1, max: SHARDS_MAX }) ?? null,
-    replicationFactor: fields.integer('replication_factor', { min: 1 }) ?? null,
+    shardsNumber: positive(fields, 'shards_number', { max: SHARDS_MAX }),
+    replicationFactor: positive(fields, 'replication_factor', {}),
     placement: decodePeers(fields),
-    initialState: fields.word('initial_state', REPLICA_STATES) ?? null,
+    initialState: decodeFirstState(fields),
   };
+}
+
+/** 0 is not of the type here. Source: contract, scenario `cluster-one-node`. */
+function positive(fields: Fields, name: string, range: IntegerRange): number | null {
+  const value = fields.integer(name, range) ?? null;
+  if (value !== 0) return value;
+  throw new TroupeError('malformedBody', `\`${fields.pathOf(name)}\`: invalid value: integer \`0\`, expected a nonzero u32`);
+}
+
+function decodeFirstState(fields: Fields): ReplicaState | null {
+  const state = fields.word('initial_state', REPLICA_STATES) ?? null;
+  if (state === null || state === 'Active' || state === 'Partial') return state;
+  throw new TroupeError('badRequest', `Initial state cannot be ${state}, only Active or Partial are allowed`);
 }
 
 function decodeAutoReplication(fields: Fields): CollectionClusterUpdate {

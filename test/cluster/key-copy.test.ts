@@ -101,7 +101,10 @@ test('a copy is a transfer from each shard of the one key to each of the other, 
   assert.ok((recordOf(log).keyCopy?.startedAt ?? 0) > startedAt);
   assert.equal(shown(log), 'copying: serving 0,1,3, 0,1 to 2, done none, held none');
   const abort = { kind: 'abortTransfer', collection: 'a', reason: 'test', term: null } as const;
-  assert.match(log.say({ ...abort, transfer: { ...first, toShardId: 3 } }), /there is no transfer from shard 0 to shard 3/);
+  assert.match(
+    log.say({ ...abort, transfer: { ...first, toShardId: 3 } }),
+    /Shard transfer 11 -> 11 for collection a:0 to 3 does not exist/,
+  );
   assert.equal(log.say({ ...abort, transfer: first }), 'done');
   assert.equal(shown(log), 'serving 0,1,3');
   assert.match(log.say({ ...abort, transfer: first }), /there is no transfer/);

@@ -89,7 +89,7 @@ test('a peer is removed by its id, by force where asked', async () => {
   assert.equal(await resultOf('DELETE', '/cluster/peer/13?force=true&timeout=3'), true);
   assert.deepEqual(cluster.asked, ['remove 13 10000', 'remove 13 by force 3000']);
   const wrong = await call('DELETE', '/cluster/peer/abc');
-  assert.deepEqual([wrong.status, wrong.text], [404, '"abc" is not a peer id: expected an unsigned integer, as GET /cluster lists them']);
+  assert.deepEqual([wrong.status, wrong.text], [404, 'can not parse "abc" to a u64']);
   assert.equal((await call('DELETE', '/cluster/peer/13?force=perhaps')).status, 400);
   assert.equal((await call('DELETE', '/cluster/peer/13?timeout=0')).status, 422);
 });
@@ -239,7 +239,13 @@ test('operations on shards that make no sense are refused before anybody is aske
   await refused({ restart_transfer: MOVE }, 400, /missing field `restart_transfer.method`/);
   await refused({ drop_replica: { shard_id: -1, peer_id: 1 } }, 400, /shard_id/);
   await refused({ create_sharding_key: { shard_key: 1.5 } }, 400, /shard_key/);
-  await refused({ create_sharding_key: { shard_key: 'a', shards_number: 0 } }, 422, /must be from 1 to 4096/);
+  const itself = { ...MOVE, to_peer_id: MOVE.from_peer_id };
+  await refused({ move_shard: itself }, 422, /\[move_shard.to_peer_id: cannot transfer shard to itself/);
+  await refused({ replicate_shard: itself }, 422, /"to_peer_id" must be different than 11 in "from_peer_id"/);
+  await refused({ create_sharding_key: { shard_key: 'a', shards_number: 0 } }, 400, /expected a nonzero u32/);
+  await refused({ create_sharding_key: { shard_key: 'a', replication_factor: 0 } }, 400, /expected a nonzero u32/);
+  await refused({ create_sharding_key: { shard_key: 'a', shards_number: 4097 } }, 422, /must be from 0 to 4096/);
+  await refused({ create_sharding_key: { shard_key: 'a', initial_state: 'Dead' } }, 400, /only Active or Partial are allowed/);
   await refused({ create_sharding_key: { shard_key: 'a', placement: ['b'] } }, 400, /placement\[0\]/);
   await refused({ create_sharding_key: { shard_key: 'a', initial_state: 'Happy' } }, 400, /initial_state/);
   await refused({ start_resharding: {} }, 400, /missing field `start_resharding.direction`/);

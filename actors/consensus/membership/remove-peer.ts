@@ -11,11 +11,17 @@ import type { ProposalCaller } from '../state.js';
 
 type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
 
-/** Begins to remove a peer. Errors: `notFound`; `wrongInput` while it holds shards, unless forced. */
+/** Begins to remove a peer; does nothing if it is no member. Errors: `badRequest` while it holds shards, unless forced; `wrongInput`. */
 export function removePeerIfEmpty(draft: ConsensusDraft, { force, peerId, replyTo }: RemovePeer, deadlineTick: number): void {
   const { agreed } = draft.member;
   if (!agreed.membership.some((member) => member.peerId === peerId)) {
-    draft.refuse(replyTo, { code: 'notFound', detail: `peer ${peerId} is not part of the cluster` });
+    // So a removal may be repeated. Source: contract, scenario `cluster-one-node`.
+    draft.reply(replyTo, true);
+    return;
+  }
+  const held = force ? [] : shardsOn(agreed, peerId);
+  if (held.length > 0) {
+    refuseHolder(draft, replyTo, peerId, held);
     return;
   }
   if (agreed.membership.every((member) => member.peerId === peerId || !member.voter)) {
@@ -23,9 +29,7 @@ export function removePeerIfEmpty(draft: ConsensusDraft, { force, peerId, replyT
     draft.refuse(replyTo, { code: 'wrongInput', detail });
     return;
   }
-  const held = force ? [] : shardsOn(agreed, peerId);
-  if (held.length > 0) refuseHolder(draft, replyTo, peerId, held);
-  else if (force) remove(draft, peerId, replyTo, deadlineTick);
+  if (force) remove(draft, peerId, replyTo, deadlineTick);
   else {
     // From then on no replica is placed there, so a peer found to be empty stays empty.
     submit(draft, { kind: 'operation', operation: markOf(peerId, 'removal') }, { kind: 'removal', replyTo, peerId }, deadlineTick);
@@ -53,9 +57,9 @@ function markOf(peerId: PeerId, leaving: 'removal' | 'stays'): ClusterCommand {
 
 function refuseHolder(draft: ConsensusDraft, replyTo: RemovePeer['replyTo'], peerId: PeerId, held: readonly string[]): void {
   const detail =
-    `peer ${peerId} holds shards of ${shown(held)}: move them away (\`POST /cluster/peer/${peerId}/drain\`), drop these replicas ` +
+    `Cannot remove peer ${peerId} as there are shards on it, of ${shown(held)}: move them away (\`POST /cluster/peer/${peerId}/drain\`), drop these replicas ` +
     '(`drop_replica`) where other peers have one, delete the collections, or remove the peer with force=true, and what it alone holds is lost';
-  draft.refuse(replyTo, { code: 'wrongInput', detail });
+  draft.refuse(replyTo, { code: 'badRequest', detail });
 }
 
 function remove(draft: ConsensusDraft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {

@@ -1,9 +1,10 @@
 /** Turns a request into a command of the log, decided on the state that this node has applied. */
 
+import { peerMissing, shardMissing } from '../../../cluster/apply/change.js';
 import type { ClusterCommand, TransferKey } from '../../../cluster/state/commands.js';
 import { placeShards } from '../../../cluster/state/placement.js';
 import type { ClusterState, CollectionRecord } from '../../../cluster/state/state.js';
-import { type ErrorReason, TroupeError } from '../../../protocols/errors.js';
+import { type ErrorReason, errorFromFacts, TroupeError } from '../../../protocols/errors.js';
 import type { CollectionClusterUpdate, PeerId, TransferMethod } from '../../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import type { Settings } from '../state.js';
@@ -118,7 +119,7 @@ function commandOf(collection: string, setup: CollectionClusterUpdate, agreed: C
       const shards = setup.shardsNumber ?? params.shard_number;
       const replicationFactor = setup.replicationFactor ?? params.replication_factor;
       const stranger = setup.placement?.find((peer) => !agreed.membership.some(({ peerId }) => peerId === peer));
-      if (stranger !== undefined) throw new TroupeError('wrongInput', `peer ${stranger} is not part of the cluster`);
+      if (stranger !== undefined) throw errorFromFacts(peerMissing(stranger));
       const placement = placeShards(agreed, { shards, replicationFactor, peers: setup.placement });
       // A closed key's shards have leaders and take writes like all others, and are hidden until a copy has filled them.
       const closed = setup.initialState === 'Partial';
@@ -141,7 +142,7 @@ function commandOf(collection: string, setup: CollectionClusterUpdate, agreed: C
 }
 
 /**
- * Activates a replica by hand. Errors: `notFound`; `wrongInput` if the shard has a usable Active replica, from which all others are
+ * Activates a replica by hand. Errors: `badRequest` without such a shard; `wrongInput` if the shard has a usable Active replica, from which all others are
  * repaired, or if another peer has to be named.
  */
 function activateReplica(
@@ -150,7 +151,7 @@ function activateReplica(
   { lost, peerId, shardId }: Extract<CollectionClusterUpdate, { kind: 'activateReplica' }>,
 ): ClusterCommand {
   const shard = shards.get(shardId);
-  if (shard === undefined) throw new TroupeError('notFound', `Collection \`${collection}\` has no shard ${shardId}`);
+  if (shard === undefined) throw errorFromFacts(shardMissing(collection, shardId));
   const { replicas, term } = shard;
   const active = [...replicas].filter(([, state]) => state === 'Active').map(([peer]) => peer);
   const healthy = active.find((peer) => !lost.includes(peer));
@@ -180,8 +181,7 @@ function startResharding(
   agreed: ClusterState,
 ): ClusterCommand {
   if (direction === 'down') return { kind: 'startResharding', collection, direction, key, placement: [] };
-  if (peerId !== null && !agreed.membership.some((member) => member.peerId === peerId))
-    throw new TroupeError('wrongInput', `peer ${peerId} is not part of the cluster`);
+  if (peerId !== null && !agreed.membership.some((member) => member.peerId === peerId)) throw errorFromFacts(peerMissing(peerId));
   const { replication_factor: replicationFactor } = record.config.params;
   const [placed] = placeShards(agreed, { shards: 1, replicationFactor, peers: null }) as [readonly PeerId[]];
   // The named peer replaces the last of the chosen ones.

@@ -30,7 +30,7 @@ test('a shard whose last Active replica was on a peer that was removed goes on w
   await world.until(() => one.cluster.status().raft?.leader !== null && one.cluster.status().raft?.leader !== lost.peerId, 'a leader');
   await world.run(one.cluster.removePeer(lost.peerId, true, 5000));
   assert.equal(shardOf(one)?.replicas.size, 0);
-  await assert.rejects(activate(lost.peerId), { code: 'wrongInput', message: /is not part of the cluster/ });
+  await assert.rejects(activate(lost.peerId), { code: 'badRequest', message: /does not exist/ });
   assert.equal(await activate(two.peerId), true);
   assert.deepEqual([...(shardOf(one)?.replicas ?? [])], [[two.peerId, 'Active']]);
   assert.equal(shardOf(one)?.leader, two.peerId);

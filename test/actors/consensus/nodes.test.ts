@@ -222,8 +222,8 @@ test('a shard key that is to be placed on no peer of the cluster is refused at o
   const key = { kind: 'createShardKey', key: 'north', shardsNumber: null, replicationFactor: null, initialState: null } as const;
   const before = one.cluster.state()?.appliedIndex;
   await assert.rejects(world.run(one.cluster.updateCollectionCluster('a', { ...key, placement: [one.peerId, 5] }, 5000)), {
-    code: 'wrongInput',
-    detail: 'peer 5 is not part of the cluster',
+    code: 'badRequest',
+    detail: 'Peer 5 does not exist',
   });
   assert.equal(one.cluster.state()?.appliedIndex, before);
 });

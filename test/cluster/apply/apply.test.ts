@@ -99,12 +99,12 @@ test('shard keys make shards with ids of their own and take them along', () => {
   };
   assert.equal(key('createShardKey', 'a', '7'), 'done');
   assert.equal(key('createShardKey', 'a', 7), 'done');
-  assert.equal(key('createShardKey', 'a', 7), 'conflict: Shard key 7 already exists');
+  assert.equal(key('createShardKey', 'a', 7), 'badRequest: Sharding key 7 already exists for collection a');
   assert.equal(key('dropShardKey', 'a', '7'), 'done');
-  assert.equal(key('dropShardKey', 'a', '7'), 'wrongInput: Shard key "7" not found');
+  assert.equal(key('dropShardKey', 'a', '7'), 'badRequest: Sharding key "7" does not exist for collection a');
   assert.equal(key('createShardKey', 'a', '7'), 'done');
   assert.match(printShards(log.state, 'a'), /^2 7: 11 Init.*\n3 7: 12 Init.*\n4 7: 11 Init.*\n5 7: 12 Init.*$/);
-  assert.match(key('createShardKey', 'b', 'x'), /^wrongInput: Collection `b` has no shard keys/);
+  assert.match(key('createShardKey', 'b', 'x'), /^badRequest: Shard Key cannot be created with Auto sharding method/);
 });
 
 test('replicas of a new shard key start as asked, in states that need no transfer', () => {
@@ -167,12 +167,13 @@ test('the last Active replica is not dropped', () => {
   const log = new Log();
   log.propose(create('a', [[A, B]]));
   const drop = (peerId: PeerId, shardId = 0) => log.say({ kind: 'dropReplica', collection: 'a', shardId, peerId });
-  assert.match(drop(A), /^wrongInput: shard 0 has no other active replica than the one on peer 11/);
+  assert.match(drop(A), /^badRequest: Shard 0 must have at least one active replica after removing 11/);
   activate(log, 'a', A, B);
   assert.equal(drop(A), 'done');
-  assert.match(drop(B), /^wrongInput/);
+  assert.match(drop(B), /^badRequest/);
+  assert.equal(drop(99), 'badRequest: Peer 99 does not exist');
   assert.equal(drop(A), 'notFound: Shard 0 has no replica on peer 11');
-  assert.equal(drop(B, 4), 'notFound: Collection `a` has no shard 4');
+  assert.equal(drop(B, 4), 'badRequest: Shard 4 of a does not exist');
 });
 
 test('a transfer makes its target, which becomes Active in the end, and a moved source goes', () => {
@@ -191,7 +192,7 @@ test('a transfer makes its target, which becomes Active in the end, and a moved 
   assert.equal(log.say({ kind: 'finishTransfer', collection: 'a', transfer: transfer(B), term: null }), 'done');
   assert.equal(printShards(log.state, 'a'), '0: 12 Active');
   const again: ClusterCommand = { kind: 'finishTransfer', collection: 'a', transfer: transfer(B), term: null };
-  assert.equal(log.say(again), 'notFound: there is no transfer of shard 0 from peer 11 to peer 12');
+  assert.equal(log.say(again), 'notFound: Shard transfer 11 -> 12 for collection a:0 does not exist');
 });
 
 test('an aborted transfer leaves no target that it made, and a Dead one that was there before', () => {

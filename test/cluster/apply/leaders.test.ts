@@ -102,7 +102,7 @@ test('a leader gives the lead to another Active replica, with the next term, and
   log.propose({ kind: 'startTransfer', collection: 'a', transfer: transfer(A, C), method: 'stream_records', sync: true });
   assert.equal(give(C, 1), 'conflict: the replica of shard 0 on peer 13 is Partial, and only an Active one can lead');
   assert.equal(give(A, 1), 'unchanged');
-  assert.equal(give(B, 1, 3), 'notFound: Collection `a` has no shard 0', 'another collection of this name');
+  assert.equal(give(B, 1, 3), 'badRequest: Shard 0 of a does not exist', 'another collection of this name');
   assert.equal(give(B, 1), 'done');
   assert.equal(leaders(), '0: 12 2');
   assert.equal(give(A, 1), 'conflict: shard 0 has term 2 by now, not 1');

@@ -93,7 +93,7 @@ test('resharding up that is aborted drops the new shard; down removes the copies
   assert.equal(shown(log), 'cleaning: serving 0,1, hiding by 0,1, coming 0, busy 0, held none');
   finish(log);
   assert.equal(shown(log), 'serving 0,1');
-  assert.match(log.say({ kind: 'abortResharding', collection: 'a' }), /not being resharded/);
+  assert.match(log.say({ kind: 'abortResharding', collection: 'a' }), /resharding is not in progress/);
 });
 
 test('resharding begins, or is refused, in the same words in a state that was read from a snapshot', () => {
