@@ -1,0 +1,175 @@
+/** The frame around all pages: where one can go, the key, light or dark. */
+
+import { type ReactNode, useEffect, useId, useState } from 'react';
+import { call, onRefusal, storedKey, storeKey } from './api.js';
+import { ActorsPage } from './pages/actors.js';
+import { ClusterPage } from './pages/cluster.js';
+import { CollectionPage } from './pages/collection.js';
+import { CollectionsPage } from './pages/collections.js';
+import { ConsolePage } from './pages/console.js';
+import { MetricsPage } from './pages/metrics.js';
+import { TokenPage } from './pages/token.js';
+import { ActDialog } from './parts/basics.js';
+import { linkTo, useRoute } from './router.js';
+
+const PAGES: readonly { readonly path: string; readonly title: string }[] = [
+  { path: 'collections', title: 'Collections' },
+  { path: 'console', title: 'Console' },
+  { path: 'cluster', title: 'Cluster' },
+  { path: 'actors', title: 'Actors' },
+  { path: 'metrics', title: 'Metrics' },
+  { path: 'jwt', title: 'Tokens' },
+];
+const THEME = 'troupe.theme';
+
+export function App(): ReactNode {
+  const route = useRoute();
+  const [page = 'collections', ...rest] = route;
+  const [asksForKey, setAsksForKey] = useState(false);
+  // Another key may see other things: all that is shown is asked for anew.
+  const [keyRound, setKeyRound] = useState(0);
+  useEffect(() => onRefusal(() => setAsksForKey(true)), []);
+  useEffect(() => {
+    document.title = `${PAGES.find(({ path }) => path === page)?.title ?? 'Troupe'} – Troupe`;
+  }, [page]);
+  return (
+    <div className="shell">
+      <a className="skip" href="#content" onClick={(event) => focusContent(event.nativeEvent)}>
+        Skip to the content
+      </a>
+      <header className="side">
+        <a className="brand" href={linkTo('collections')}>
+          <img src="./icon.svg" width="28" height="28" alt="" />
+          Troupe
+        </a>
+        <nav aria-label="Pages">
+          {PAGES.map(({ path, title }) => (
+            <a key={path} href={linkTo(path)} aria-current={path === page ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+          <a href="/docs">API reference</a>
+        </nav>
+        <div className="foot">
+          <NodeVersion key={keyRound} />
+          <button type="button" onClick={() => setAsksForKey(true)}>
+            {storedKey() === '' ? 'Enter a key' : 'Change the key'}
+          </button>
+          <ThemeChoice />
+        </div>
+      </header>
+      <main className="main" id="content" tabIndex={-1} key={keyRound}>
+        <Page page={page} rest={rest} />
+      </main>
+      {asksForKey && <KeyDialog onClose={() => setAsksForKey(false)} onStored={() => setKeyRound((round) => round + 1)} />}
+    </div>
+  );
+}
+
+function Page({ page, rest }: { readonly page: string; readonly rest: readonly string[] }): ReactNode {
+  switch (page) {
+    case 'collections':
+      return rest[0] === undefined ? <CollectionsPage /> : <CollectionPage key={rest[0]} name={rest[0]} tab={rest[1] ?? 'points'} />;
+    case 'console':
+      return <ConsolePage />;
+    case 'cluster':
+      return <ClusterPage />;
+    case 'actors':
+      return <ActorsPage />;
+    case 'metrics':
+      return <MetricsPage />;
+    case 'jwt':
+      return <TokenPage />;
+    default:
+      return (
+        <>
+          <h1>There is no such page</h1>
+          <p>
+            Go to the <a href={linkTo('collections')}>collections</a>.
+          </p>
+        </>
+      );
+  }
+}
+
+function NodeVersion(): ReactNode {
+  const { value } = useResultOfRoot();
+  return value === undefined ? null : <span>{`Troupe ${value.troupe?.version ?? ''}, API ${value.version}`}</span>;
+}
+
+interface Root {
+  readonly version: string;
+  readonly troupe?: { readonly version: string };
+}
+
+/** `GET /` has no envelope. */
+function useResultOfRoot(): { value: Root | undefined } {
+  const [value, setValue] = useState<Root>();
+  useEffect(() => {
+    const abort = new AbortController();
+    fetch('/', { signal: abort.signal, headers: { accept: 'application/json' } })
+      .then((response) => response.json())
+      .then(setValue, () => {});
+    return () => abort.abort();
+  }, []);
+  return { value };
+}
+
+function KeyDialog({ onClose, onStored }: { readonly onClose: () => void; readonly onStored: () => void }): ReactNode {
+  const [key, setKey] = useState(storedKey());
+  const [remember, setRemember] = useState(localStorage.length > 0 && storedKey() !== '');
+  const id = useId();
+  const store = async (): Promise<void> => {
+    const before = storedKey();
+    storeKey(key.trim(), remember);
+    try {
+      await call('GET', '/collections');
+    } catch (error) {
+      storeKey(before, remember);
+      throw error;
+    }
+    onStored();
+  };
+  return (
+    <ActDialog title="Key or token" action="Use it" onAct={store} onClose={onClose}>
+      <p className="small faint">It stays in this browser and is sent to this node only, in a header.</p>
+      <label htmlFor={id}>
+        API key or token
+        <input id={id} type="password" autoComplete="off" value={key} onChange={(event) => setKey(event.target.value)} />
+      </label>
+      <label className="line">
+        <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.target.checked)} />
+        Keep it when the browser is closed
+      </label>
+    </ActDialog>
+  );
+}
+
+function ThemeChoice(): ReactNode {
+  const [theme, setTheme] = useState(localStorage.getItem(THEME) ?? 'system');
+  useEffect(() => {
+    if (theme === 'system') {
+      delete document.documentElement.dataset.theme;
+      localStorage.removeItem(THEME);
+    } else {
+      document.documentElement.dataset.theme = theme;
+      localStorage.setItem(THEME, theme);
+    }
+  }, [theme]);
+  return (
+    <label>
+      Colours
+      <select value={theme} onChange={(event) => setTheme(event.target.value)}>
+        <option value="system">as the system</option>
+        <option value="light">light</option>
+        <option value="dark">dark</option>
+      </select>
+    </label>
+  );
+}
+
+/** The address stays that of the page: it is where the pages are told apart. */
+function focusContent(event: Event): void {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
