@@ -6,6 +6,7 @@ import { PeerPortError } from '../cluster/transport/port-error.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { canSharePort } from '../http/context/share-port.js';
 import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
+import { OWN_PAGES } from '../http/rest/own-pages.js';
 import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
@@ -229,13 +230,14 @@ async function openServers(
   logRequests: boolean,
   onOpen: (door: Door) => void,
 ): Promise<readonly [RestDoor, GrpcDoor | null]> {
-  const { enable_cors: cors, grpc_port: grpcPort, host, http_port: port } = settings;
+  const { enable_cors: cors, enable_static_content: hasPages, grpc_port: grpcPort, host, http_port: port } = settings;
+  const pages = hasPages ? (settings.static_content_dir ?? OWN_PAGES) : null;
   const bytesMax = settings.max_request_size_mb * MEBIBYTE;
   const opened = <Kind extends Door>(door: Kind): Kind => {
     onOpen(door);
     return door;
   };
-  const rest = startRestDoor(services, { host, port, maxBodyBytes: bytesMax, cors, logRequests, readers }).then(opened);
+  const rest = startRestDoor(services, { host, port, maxBodyBytes: bytesMax, cors, pages, logRequests, readers }).then(opened);
   const grpc =
     grpcPort === null ? null : startGrpcDoor(services, { host, port: grpcPort, maxMessageBytes: bytesMax, logRequests, readers });
   return Promise.all([rest, grpc === null ? null : grpc.then(opened)]);

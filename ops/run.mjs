@@ -14,7 +14,7 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const DIST = join(ROOT, 'dist');
 /** Touched after each complete build: sources newer than it ask for another one. */
 const STAMP = join(DIST, '.built');
-const SOURCES = ['protocols', 'vectors', 'query', 'storage', 'actors', 'cluster', 'http', 'ops', 'test'];
+const SOURCES = ['web', 'protocols', 'vectors', 'query', 'storage', 'actors', 'cluster', 'http', 'ops', 'test'];
 const TEST_FILE_MINUTES_MAX = 10;
 /** Tests that run on both runtimes: those of a server as a process, and those of what depends on the runtime most. */
 const SERVERS_ON_BOTH = ['process/quick-start', 'process/kill', 'process/doors', 'process/cluster.test', 'process/replicate-points'];
@@ -50,6 +50,7 @@ const commands = {
   async check() {
     await install();
     await run(bin('typescript', 'bin/tsc'), ['-p', 'tsconfig.json', '--noEmit']);
+    await run(bin('typescript', 'bin/tsc'), ['-p', join('web', 'tsconfig.json')]);
     await lint();
   },
   async dev(rest) {
@@ -171,7 +172,17 @@ async function build() {
   await run(join(ROOT, 'ops', 'build-kernels.mjs'), []);
   await run(join(ROOT, 'ops', 'build-protos.mjs'), []);
   await run(join(ROOT, 'ops', 'build-bundle.mjs'), []);
+  await buildPages();
   writeFileSync(STAMP, '');
+}
+
+/** The dashboard, if its sources changed: few changes are of it. */
+async function buildPages() {
+  const built = modifiedMs(join(DIST, 'pages', 'index.html'));
+  const newest = Math.max(...filesBelow(join(ROOT, 'web')).map(modifiedMs), modifiedMs(join(ROOT, 'package-lock.json')));
+  if (newest < built) return;
+  await run(bin('typescript', 'bin/tsc'), ['-p', join('web', 'tsconfig.json')]);
+  await run(bin('vite', 'bin/vite.js'), ['build', 'web', '--config', join('web', 'vite.config.mjs'), '--logLevel', 'warn']);
 }
 
 async function lint() {
@@ -260,7 +271,7 @@ async function dev(rest) {
   for (const folder of SOURCES) {
     watch(join(ROOT, folder), { recursive: true }, (_event, file) => {
       // Editors write files of their own beside the sources.
-      if (file !== null && !/\.(ts|mjs|proto|wasm|ya?ml)$/.test(file)) return;
+      if (file !== null && !/\.(tsx?|css|html|mjs|proto|wasm|ya?ml)$/.test(file)) return;
       clearTimeout(timer);
       timer = setTimeout(restart, 200);
     });
@@ -308,7 +319,7 @@ function spawned(file, argv, options = {}) {
 }
 
 function sourceFiles() {
-  return SOURCES.flatMap((folder) => filesBelow(join(ROOT, folder))).filter((file) => /\.(ts|mjs|proto)$/.test(file));
+  return SOURCES.flatMap((folder) => filesBelow(join(ROOT, folder))).filter((file) => /\.(tsx?|css|html|mjs|proto)$/.test(file));
 }
 
 /** Files under a folder, recursively; nothing when it is missing. */
@@ -324,7 +335,7 @@ function filesBelow(folder) {
 function removeOrphans() {
   for (const file of filesBelow(DIST)) {
     const match = /^(.*)\.js(\.map)?$/.exec(relative(DIST, file));
-    if (match !== null && !existsSync(join(ROOT, `${match[1]}.ts`))) rmSync(file);
+    if (match !== null && !file.startsWith(join(DIST, 'pages')) && !existsSync(join(ROOT, `${match[1]}.ts`))) rmSync(file);
   }
 }
 

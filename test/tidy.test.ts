@@ -12,6 +12,8 @@ const ROOT = rootAbove(dirname(fileURLToPath(import.meta.url)));
 /** What each folder may import from: itself and what stands below it. `storage` and `cluster` don't know each other. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocols: [],
+  // The dashboard uses REST alone.
+  web: [],
   vectors: ['protocols'],
   query: ['protocols', 'vectors'],
   storage: ['protocols', 'vectors', 'query'],
@@ -19,7 +21,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   actors: ['protocols', 'vectors', 'query', 'storage', 'cluster'],
   http: ['protocols', 'vectors', 'query', 'storage', 'cluster', 'actors'],
   ops: ['protocols', 'vectors', 'query', 'storage', 'cluster', 'actors', 'http'],
-  test: ['protocols', 'vectors', 'query', 'storage', 'cluster', 'actors', 'http', 'ops'],
+  test: ['protocols', 'vectors', 'query', 'storage', 'cluster', 'actors', 'http', 'ops', 'web'],
 };
 
 /** The one place of each package, or one for each of its uses. A folder ends in `/`. */
@@ -30,6 +32,10 @@ const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   'xxhash-wasm': 'storage/disk/checksum.ts',
   tar: 'storage/archive/members.ts',
   '@aws-sdk/client-s3': 'storage/snapshot-store/s3.ts',
+  react: 'web/',
+  uplot: 'web/pages/metrics.tsx',
+  '@noble/hashes': 'web/model/token.ts',
+  'playwright-core': 'test/browser/',
   fastify: 'http/rest/',
   '@fastify/busboy': 'http/rest/transfers/form-file.ts',
   '@fastify/cors': 'http/rest/',
@@ -61,6 +67,8 @@ const ENTRIES = [
   'ops/bench/main.ts',
   'ops/demo/main.ts',
   'ops/cluster/main.ts',
+  'web/main.tsx',
+  'web/vite.config.mjs',
   'ops/python-clients.ts',
   'test/process/chaos/main.ts',
   'test/process/faults/main.ts',
@@ -245,7 +253,7 @@ test('each package in package.json is imported, and each imported package is the
       // Tests of the package import it by its name.
       if (name === 'troupe' && file.startsWith('test/')) continue;
       imported.add(name);
-      const known = shipped.has(name) || ((file.startsWith('test/') || /^ops\/.*\.mjs$/.test(file)) && tools.has(name));
+      const known = shipped.has(name) || (/^(test|web)\/|^ops\/.*\.mjs$/.test(file) && tools.has(name));
       if (!known) wrong.push(`${file} imports ${name}`);
     }
   }
@@ -277,7 +285,7 @@ test('files that decide use no clock, no randomness, no timers and no IO', () =>
 
 test('nobody asks for the date but to show it', () => {
   const askers = files.filter(
-    (file) => !/^(test|ops\/bench)\//.test(file) && /\bDate\.now\b|\bnew Date\(\)/.test(withoutComments(sources.get(file) as string)),
+    (file) => !/^(test|ops\/bench|web)\//.test(file) && /\bDate\.now\b|\bnew Date\(\)/.test(withoutComments(sources.get(file) as string)),
   );
   assert.deepEqual(askers.sort(), Object.keys(DATES).sort());
 });
@@ -378,7 +386,7 @@ function documents(): [string, string][] {
 
 function* sourceFiles(): Generator<string> {
   for (const folder of Object.keys(MAY_IMPORT)) {
-    for (const file of below(folder)) if (/\.(ts|mjs)$/.test(file)) yield file;
+    for (const file of below(folder)) if (/\.(tsx?|mjs)$/.test(file)) yield file;
   }
 }
 
@@ -430,7 +438,7 @@ function leadsBack(rooms: ReadonlyMap<string, ReadonlySet<string>>, start: strin
 /** Paths a name may stand for: beside the file, or from the root; `.js` is compiled from `.ts`. */
 function candidates(file: string, name: string): string[] {
   const places = [posix.join(posix.dirname(file), name), posix.normalize(name)];
-  return places.flatMap((path) => [path, path.replace(/\.js$/, '.ts'), `${path}.ts`]);
+  return places.flatMap((path) => [path, path.replace(/\.js$/, '.ts'), path.replace(/\.js$/, '.tsx'), `${path}.ts`]);
 }
 
 /** Packages a file imports, without Node's own modules. */

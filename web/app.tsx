@@ -1,7 +1,8 @@
 /** The frame around all pages: where one can go, the key, light or dark. */
 
 import { type ReactNode, useEffect, useId, useState } from 'react';
-import { call, onRefusal, storedKey, storeKey } from './api.js';
+import { call, onRefusal, storedKey, storeKey } from './base/api.js';
+import { linkTo, useRoute } from './base/router.js';
 import { ActorsPage } from './pages/actors.js';
 import { ClusterPage } from './pages/cluster.js';
 import { CollectionPage } from './pages/collection.js';
@@ -10,7 +11,6 @@ import { ConsolePage } from './pages/console.js';
 import { MetricsPage } from './pages/metrics.js';
 import { TokenPage } from './pages/token.js';
 import { ActDialog } from './parts/basics.js';
-import { linkTo, useRoute } from './router.js';
 
 const PAGES: readonly { readonly path: string; readonly title: string }[] = [
   { path: 'collections', title: 'Collections' },
@@ -34,12 +34,12 @@ export function App(): ReactNode {
   }, [page]);
   return (
     <div className="shell">
-      <a className="skip" href="#content" onClick={(event) => focusContent(event.nativeEvent)}>
+      <button type="button" className="skip" onClick={() => document.getElementById('content')?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <header className="side">
         <a className="brand" href={linkTo('collections')}>
-          <img src="./icon.svg" width="28" height="28" alt="" />
+          <img src={`${import.meta.env.BASE_URL}icon.svg`} width="28" height="28" alt="" />
           Troupe
         </a>
         <nav aria-label="Pages">
@@ -166,10 +166,4 @@ function ThemeChoice(): ReactNode {
       </select>
     </label>
   );
-}
-
-/** The address stays that of the page: it is where the pages are told apart. */
-function focusContent(event: Event): void {
-  event.preventDefault();
-  document.getElementById('content')?.focus();
 }

@@ -1,4 +1,4 @@
-/** Builds the dashboard into `dist/web`, which the node serves under `/dashboard`. */
+/** Builds the dashboard into `dist/pages`, which the node serves under `/dashboard`. */
 
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ export default defineConfig({
   root: HERE,
   base: '/dashboard/',
   // Inlined files would be `data:` addresses, which the policy of the page refuses.
-  build: { outDir: join(HERE, '..', 'dist', 'web'), emptyOutDir: true, assetsInlineLimit: 0, target: 'es2022' },
+  build: { outDir: join(HERE, '..', 'dist', 'pages'), emptyOutDir: true, assetsInlineLimit: 0, target: 'es2022' },
   worker: { format: 'es' },
   // `npx vite web` for work on the pages, beside a node on its own port.
   server: {

@@ -19,10 +19,11 @@ import { type DownloadRoute, type PlainRoute, ROUTES, type UploadRoute } from '.
 import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
 import { parseQueryString } from './calls/query-string.js';
-import { errorReply, jsonReply, type RestReply } from './calls/reply.js';
+import { errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
+import { PAGES_PATH, Pages, pageHeaders } from './pages.js';
 import { HEADERS_MS, RequestTimes } from './request-times.js';
 import type { RestDoor, RestOptions } from './start.js';
 import { answerTransfer } from './transfers/answer-transfer.js';
@@ -67,11 +68,17 @@ export async function listenForRest(services: DoorServices, options: RestOptions
   });
   app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
   app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
+  if (options.pages) servePages(app, door, new Pages(options.pages));
   ROUTES.forEach((route, at) => {
     const url = route.path.replace(/\{(\w+)\}/g, ':$1');
     const isTransfer = route.kind === 'upload' || route.kind === 'download';
-    const answer = (request: FastifyRequest, response: ServerResponse): Promise<void> =>
-      isTransfer ? door.transfer(route, at, request, response) : door.answer(route, at, request, response);
+    const leadsToPages = route.name === 'root' && Boolean(options.pages);
+    const answer = (request: FastifyRequest, response: ServerResponse): Promise<void> | void =>
+      leadsToPages && wantsPage(request.raw)
+        ? door.redirect(request, response, PAGES_PATH)
+        : isTransfer
+          ? door.transfer(route, at, request, response)
+          : door.answer(route, at, request, response);
     app.route({ method: route.method, url, handler: (request, reply) => void answer(request, hijacked(reply)) });
   });
   if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
@@ -88,6 +95,19 @@ export async function listenForRest(services: DoorServices, options: RestOptions
       return closeServer(app, server, front, graceMs);
     },
   };
+}
+
+/** The dashboard. */
+function servePages(app: FastifyInstance, door: Door, pages: Pages): void {
+  const answer = (request: FastifyRequest, reply: FastifyReply): void => {
+    void door.page(pages, request, hijacked(reply));
+  };
+  for (const url of [PAGES_PATH, `${PAGES_PATH}/*`]) app.route({ method: ['GET', 'HEAD'], url, handler: answer });
+}
+
+/** Whether a browser opens the address, as against a client that reads the answer. */
+function wantsPage({ headers: { accept } }: IncomingMessage): boolean {
+  return accept?.includes('text/html') ?? false;
 }
 
 /** Has the front take each new connection; the answer is what the server did with them. */
@@ -203,6 +223,25 @@ class Door {
     const reply = errorReply(noRoomFor(route), route, 0);
     this.services.stats.record(at, reply.status, 0, this.services.dateMs());
     return reply;
+  }
+
+  /** A file of the dashboard, or 404. */
+  async page(pages: Pages, request: FastifyRequest, response: ServerResponse): Promise<void> {
+    const { '*': path = '' } = request.params as Readonly<Record<string, string | undefined>>;
+    try {
+      const file = await pages.find(path);
+      if (file === null) this.send(request.raw, response, textReply(404, `The dashboard has no file ${JSON.stringify(path)}.`));
+      else if (request.headers['if-none-match'] === file.etag)
+        this.send(request.raw, response, { ...NO_BODY, status: 304 }, pageHeaders(file));
+      else this.send(request.raw, response, { ...NO_BODY, status: 200, type: file.type, body: file.bytes }, pageHeaders(file));
+    } catch (error) {
+      this.services.log.error('the files of the dashboard could not be read', { error: String(error) });
+      this.send(request.raw, response, textReply(503, 'The files of the dashboard cannot be read: npm run build makes them.'));
+    }
+  }
+
+  redirect(request: FastifyRequest, response: ServerResponse, to: string): void {
+    this.send(request.raw, response, { ...NO_BODY, status: 302 }, ['location', to]);
   }
 
   /** A path or method that the API doesn't have: 404 with an empty body. */

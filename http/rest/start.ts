@@ -15,6 +15,8 @@ export interface RestOptions {
   readonly port: number;
   readonly maxBodyBytes: number;
   readonly cors: boolean;
+  /** The folder of the dashboard's files; null or left out: there is no dashboard. */
+  readonly pages?: string | null;
   /** Write a debug line for each request. */
   readonly logRequests: boolean;
   /** So long a client of an upload or a download may do nothing; left out: a minute (tests). */

@@ -5,7 +5,7 @@ export type Right = 'yes' | 'no' | 'partly';
 /** Manage, global read-only, read-write and read-only of one collection. */
 export type Level = 'manage' | 'read' | 'collection-write' | 'collection-read';
 
-export const LEVELS: readonly { readonly level: Level; readonly title: string }[] = [
+export const ACCESS_LEVELS: readonly { readonly level: Level; readonly title: string }[] = [
   { level: 'manage', title: 'Manage all' },
   { level: 'read', title: 'Read all' },
   { level: 'collection-write', title: 'Read and write some collections' },
@@ -14,7 +14,7 @@ export const LEVELS: readonly { readonly level: Level; readonly title: string }[
 
 const RIGHTS: Readonly<Record<string, Right>> = { Y: 'yes', N: 'no', P: 'partly' };
 
-/** One letter for each level, in the order of `LEVELS`: Y allowed, N denied, P only what the token names. */
+/** One letter for each level, in the order of `ACCESS_LEVELS`: Y allowed, N denied, P only what the token names. */
 const TABLE: readonly (readonly [operation: string, rights: string])[] = [
   ['List collections', 'YYPP'],
   ['Get a collection, check that it exists, its shards and replicas', 'YYYY'],

@@ -1,6 +1,6 @@
 /** The parts of answers that the dashboard reads. */
 
-export interface VectorParams {
+export interface ShownVector {
   readonly size: number;
   readonly distance: string;
   readonly multivector_config?: unknown;
@@ -15,7 +15,7 @@ export interface CollectionInfo {
   readonly segments_count: number;
   readonly config: {
     readonly params: {
-      readonly vectors?: VectorParams | Readonly<Record<string, VectorParams>>;
+      readonly vectors?: ShownVector | Readonly<Record<string, ShownVector>>;
       readonly sparse_vectors?: Readonly<Record<string, unknown>>;
       readonly shard_number?: number;
       readonly replication_factor?: number;
@@ -34,14 +34,14 @@ export interface CollectionCluster {
   readonly shard_transfers: readonly ShardTransfer[];
 }
 
-export interface LocalShard {
+interface LocalShard {
   readonly shard_id: number;
   readonly shard_key?: string | number;
   readonly points_count: number;
   readonly state: string;
 }
 
-export interface RemoteShard {
+interface RemoteShard {
   readonly shard_id: number;
   readonly shard_key?: string | number;
   readonly peer_id: number;
@@ -58,7 +58,7 @@ export interface ShardTransfer {
   readonly comment?: string;
 }
 
-export interface ClusterStatus {
+export interface ShownCluster {
   readonly status: 'enabled' | 'disabled';
   readonly peer_id?: number;
   readonly peers?: Readonly<Record<string, { readonly uri: string }>>;
@@ -77,14 +77,14 @@ export interface OptimizedSegment {
   readonly points_count: number;
 }
 
-export interface Progress {
+export interface OptimizationProgress {
   readonly name: string;
   readonly started_at?: string;
   readonly finished_at?: string;
   readonly duration_sec?: number;
   readonly done?: number;
   readonly total?: number;
-  readonly children?: readonly Progress[];
+  readonly children?: readonly OptimizationProgress[];
 }
 
 export interface Optimization {
@@ -92,7 +92,7 @@ export interface Optimization {
   readonly optimizer: string;
   readonly status?: string | Readonly<Record<string, unknown>>;
   readonly segments: readonly OptimizedSegment[];
-  readonly progress?: Progress;
+  readonly progress?: OptimizationProgress;
 }
 
 export interface Optimizations {
@@ -120,7 +120,7 @@ export interface Point {
   readonly score?: number;
 }
 
-export interface SnapshotRecord {
+export interface ShownSnapshot {
   readonly name: string;
   readonly creation_time: string | null;
   readonly size: number;

@@ -2,7 +2,7 @@
 
 import type { CollectionCluster } from './api-types.js';
 
-export interface Replica {
+export interface MapReplica {
   readonly shardId: number;
   readonly shardKey: string | number | null;
   readonly peerId: number;
@@ -14,14 +14,14 @@ export interface Replica {
 export interface ShardRow {
   readonly shardId: number;
   readonly shardKey: string | number | null;
-  readonly replicas: readonly Replica[];
+  readonly replicas: readonly MapReplica[];
 }
 
-export function replicasOf({ peer_id, local_shards, remote_shards }: CollectionCluster): Replica[] {
-  const local = local_shards.map(({ shard_id, shard_key = null, state, points_count }): Replica => {
+export function replicasOf({ peer_id, local_shards, remote_shards }: CollectionCluster): MapReplica[] {
+  const local = local_shards.map(({ shard_id, shard_key = null, state, points_count }): MapReplica => {
     return { shardId: shard_id, shardKey: shard_key, peerId: peer_id, state, points: points_count };
   });
-  const remote = remote_shards.map(({ shard_id, shard_key = null, state, peer_id: peerId }): Replica => {
+  const remote = remote_shards.map(({ shard_id, shard_key = null, state, peer_id: peerId }): MapReplica => {
     return { shardId: shard_id, shardKey: shard_key, peerId, state, points: null };
   });
   return [...local, ...remote];
@@ -29,15 +29,15 @@ export function replicasOf({ peer_id, local_shards, remote_shards }: CollectionC
 
 /** Sorted by shard. */
 export function shardRows(cluster: CollectionCluster): ShardRow[] {
-  const rows = new Map<number, Replica[]>();
+  const rows = new Map<number, MapReplica[]>();
   for (const replica of replicasOf(cluster)) rows.set(replica.shardId, [...(rows.get(replica.shardId) ?? []), replica]);
   return [...rows]
     .sort(([one], [other]) => one - other)
-    .map(([shardId, replicas]) => ({ shardId, shardKey: (replicas[0] as Replica).shardKey, replicas }));
+    .map(([shardId, replicas]) => ({ shardId, shardKey: (replicas[0] as MapReplica).shardKey, replicas }));
 }
 
 /** Why this replica cannot be moved to this peer; null: it can. */
-export function moveRefusal(row: ShardRow, replica: Replica, peerId: number): string | null {
+export function moveRefusal(row: ShardRow, replica: MapReplica, peerId: number): string | null {
   if (replica.peerId === peerId) return 'It is there already.';
   if (row.replicas.some((other) => other.peerId === peerId)) return 'That node has a replica of this shard already.';
   if (replica.state !== 'Active') return `Only an Active replica can be moved; this one is ${replica.state}.`;

@@ -1,14 +1,14 @@
 /** What may come next where somebody writes a request: paths of operations, names of fields. By the node's OpenAPI document. */
 
-export interface Schema {
+export interface ApiSchema {
   readonly $ref?: string;
   readonly type?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly additionalProperties?: Schema | boolean;
+  readonly properties?: Readonly<Record<string, ApiSchema>>;
+  readonly items?: ApiSchema;
+  readonly anyOf?: readonly ApiSchema[];
+  readonly oneOf?: readonly ApiSchema[];
+  readonly allOf?: readonly ApiSchema[];
+  readonly additionalProperties?: ApiSchema | boolean;
   readonly enum?: readonly unknown[];
 }
 
@@ -21,13 +21,13 @@ export interface OpenApi {
           string,
           {
             readonly summary?: string;
-            readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: Schema }>> };
+            readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: ApiSchema }>> };
           }
         >
       >
     >
   >;
-  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
+  readonly components?: { readonly schemas?: Readonly<Record<string, ApiSchema>> };
 }
 
 export interface Completion {
@@ -76,7 +76,7 @@ function fieldCompletion(text: string, cursor: number, lineEnd: number, api: Ope
   if (schema === null) return null;
   const place = placeOf(text.slice(lineEnd + 1, cursor));
   if (place === null) return null;
-  const fields = new Map<string, Schema>();
+  const fields = new Map<string, ApiSchema>();
   for (const found of descend(api, schema, place.path)) collectFields(api, found, fields, 0);
   const choices = [...fields]
     .filter(([name]) => name.startsWith(place.written) && name !== place.written)
@@ -84,7 +84,7 @@ function fieldCompletion(text: string, cursor: number, lineEnd: number, api: Ope
   return choices.length === 0 ? null : { start: cursor - place.written.length, choices: choices.slice(0, CHOICES_MAX) };
 }
 
-function bodySchema(api: OpenApi, method: string, path: string): Schema | null {
+function bodySchema(api: OpenApi, method: string, path: string): ApiSchema | null {
   for (const [template, methods] of Object.entries(api.paths)) {
     const pattern = new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`);
     const operation = methods[method.toLowerCase()];
@@ -138,7 +138,7 @@ function endOfText(body: string, start: number): number {
 }
 
 /** All schemas that may be meant at the end of the path. */
-function descend(api: OpenApi, schema: Schema, path: readonly string[]): Schema[] {
+function descend(api: OpenApi, schema: ApiSchema, path: readonly string[]): ApiSchema[] {
   let found = [schema];
   for (const step of path) {
     found = found
@@ -153,7 +153,7 @@ function descend(api: OpenApi, schema: Schema, path: readonly string[]): Schema[
   return found;
 }
 
-function variantsOf(api: OpenApi, schema: Schema, depth: number): Schema[] {
+function variantsOf(api: OpenApi, schema: ApiSchema, depth: number): ApiSchema[] {
   if (depth > 8) return [];
   const { $ref } = schema;
   if ($ref !== undefined) {
@@ -164,13 +164,13 @@ function variantsOf(api: OpenApi, schema: Schema, depth: number): Schema[] {
   return [schema, ...within.flatMap((one) => variantsOf(api, one, depth + 1))];
 }
 
-function collectFields(api: OpenApi, schema: Schema, fields: Map<string, Schema>, depth: number): void {
+function collectFields(api: OpenApi, schema: ApiSchema, fields: Map<string, ApiSchema>, depth: number): void {
   for (const variant of variantsOf(api, schema, depth)) {
     for (const [name, field] of Object.entries(variant.properties ?? {})) if (!fields.has(name)) fields.set(name, field);
   }
 }
 
-function kindOf(api: OpenApi, schema: Schema): string {
+function kindOf(api: OpenApi, schema: ApiSchema): string {
   const kinds = variantsOf(api, schema, 0).flatMap((one) =>
     one.enum === undefined ? (one.type ?? []) : one.enum.map((word) => JSON.stringify(word)),
   );

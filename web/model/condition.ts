@@ -5,13 +5,13 @@ import { count } from './format.js';
 
 export type Tone = 'good' | 'busy' | 'wait' | 'bad';
 
-export interface Condition {
+export interface CollectionCondition {
   readonly tone: Tone;
   readonly sentence: string;
 }
 
 /** cluster, optimizations: undefined where they are not known yet. */
-export function conditionOf(info: CollectionInfo, cluster?: CollectionCluster, optimizations?: Optimizations): Condition {
+export function conditionOf(info: CollectionInfo, cluster?: CollectionCluster, optimizations?: Optimizations): CollectionCondition {
   const replicas = cluster === undefined ? [] : [...cluster.local_shards, ...cluster.remote_shards];
   const dead = replicas.filter(({ state }) => state === 'Dead').length;
   const unready = replicas.filter(({ state }) => state !== 'Active' && state !== 'Listener' && state !== 'Dead').length;

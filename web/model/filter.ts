@@ -2,7 +2,7 @@
 
 import { literal } from './literal.js';
 
-export interface Condition {
+export interface FormCondition {
   readonly field: string;
   readonly operator: string;
   readonly value: string;
@@ -13,7 +13,7 @@ export const OPERATORS: readonly string[] = ['is', 'is not', '<', '≤', '>', '�
 const BOUNDS: Readonly<Record<string, string>> = { '<': 'lt', '≤': 'lte', '>': 'gt', '≥': 'gte' };
 
 /** Points have to meet all of them; null for none. */
-export function filterOf(conditions: readonly Condition[]): object | null {
+export function formFilter(conditions: readonly FormCondition[]): object | null {
   if (conditions.length === 0) return null;
   const must: object[] = [];
   const mustNot: object[] = [];

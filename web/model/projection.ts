@@ -4,15 +4,18 @@
  */
 
 const ROUNDS = 24;
+/** The directions are those of so many rows, spread over all: more would not change what is seen, and take longer. */
+const SAMPLE_MAX = 4000;
 
 /** rows: [count, dim], one after the other; not changed. Gives [count, 2] within -1 to 1; zeros where all rows are equal. */
 export function project(rows: Float32Array, dim: number): Float32Array {
   const count = dim === 0 ? 0 : rows.length / dim;
   const places = new Float32Array(2 * count);
   if (count === 0) return places;
-  const mean = meanOf(rows, dim, count);
-  const first = direction(rows, dim, count, mean, null);
-  const second = direction(rows, dim, count, mean, first);
+  const sample = sampleOf(rows, dim, count);
+  const mean = meanOf(sample, dim, sample.length / dim);
+  const first = direction(sample, dim, mean, null);
+  const second = direction(sample, dim, mean, first);
   let largest = 0;
   for (let row = 0; row < count; row++) {
     const x = along(rows, row * dim, dim, mean, first);
@@ -25,6 +28,16 @@ export function project(rows: Float32Array, dim: number): Float32Array {
   return places;
 }
 
+function sampleOf(rows: Float32Array, dim: number, count: number): Float32Array {
+  if (count <= SAMPLE_MAX) return rows;
+  const sample = new Float32Array(SAMPLE_MAX * dim);
+  for (let at = 0; at < SAMPLE_MAX; at++) {
+    const row = Math.floor((at * count) / SAMPLE_MAX);
+    sample.set(rows.subarray(row * dim, (row + 1) * dim), at * dim);
+  }
+  return sample;
+}
+
 function meanOf(rows: Float32Array, dim: number, count: number): Float64Array {
   const mean = new Float64Array(dim);
   for (let at = 0; at < rows.length; at++) mean[at % dim] = (mean[at % dim] as number) + (rows[at] as number);
@@ -33,7 +46,8 @@ function meanOf(rows: Float32Array, dim: number, count: number): Float64Array {
 }
 
 /** The direction of the most variance, at a right angle to `other`; of length 1, or 0 where there is no variance left. */
-function direction(rows: Float32Array, dim: number, count: number, mean: Float64Array, other: Float64Array | null): Float64Array {
+function direction(rows: Float32Array, dim: number, mean: Float64Array, other: Float64Array | null): Float64Array {
+  const count = rows.length / dim;
   // A start that no usual data is at a right angle to, and that is the same each time.
   let found = Float64Array.from({ length: dim }, (_, at) => Math.cos(at * 1.7 + (other === null ? 0 : 1)));
   normalize(found, other);

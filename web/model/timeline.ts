@@ -1,6 +1,6 @@
 /** Cycles of optimizations as spans of time. */
 
-import type { Optimization, Progress } from './api-types.js';
+import type { Optimization, OptimizationProgress } from './api-types.js';
 import { seconds } from './format.js';
 
 export interface Span {
@@ -29,7 +29,7 @@ export function spansOf(optimizations: readonly Optimization[], nowMs: number): 
 }
 
 /** 0 to 1; null where the work does not say how much there is. */
-export function shareDone(progress: Progress): number | null {
+export function shareDone(progress: OptimizationProgress): number | null {
   if (progress.total !== undefined && progress.total !== null && progress.total > 0) return (progress.done ?? 0) / progress.total;
   const { children = [] } = progress;
   if (children.length === 0) return null;

@@ -1,6 +1,6 @@
 /** The vectors that a collection has, and those of a point. */
 
-import type { CollectionInfo, Point, Vector, VectorParams } from './api-types.js';
+import type { CollectionInfo, Point, ShownVector, Vector } from './api-types.js';
 
 export interface VectorName {
   /** Empty for the only, unnamed one. */
@@ -35,6 +35,6 @@ export function vectorsOf({ vector }: Point): Readonly<Record<string, Vector>> {
   return vector as Readonly<Record<string, Vector>>;
 }
 
-function isOne(vectors: VectorParams | Readonly<Record<string, VectorParams>>): vectors is VectorParams {
-  return typeof (vectors as VectorParams).size === 'number' && typeof (vectors as VectorParams).distance === 'string';
+function isOne(vectors: ShownVector | Readonly<Record<string, ShownVector>>): vectors is ShownVector {
+  return typeof (vectors as ShownVector).size === 'number' && typeof (vectors as ShownVector).distance === 'string';
 }

@@ -1,7 +1,7 @@
 /** The live tree of actors, and what one of them did last. */
 
 import { type ReactNode, useState } from 'react';
-import { useResult } from '../live.js';
+import { useResult } from '../base/live.js';
 import { actorsOf, allOf, engineOf, findActor, isWanted, nameOf } from '../model/actors.js';
 import type { ActorReport, Telemetry, WorkerReport } from '../model/api-types.js';
 import { bytes, count, percent, seconds } from '../model/format.js';
@@ -111,7 +111,7 @@ function Recorder({ actor }: { readonly actor: ActorReport }): ReactNode {
       {recent.length === 0 && <p className="faint">It has not handled a message yet.</p>}
       <ol className="recorder">
         {[...recent].reverse().map((entry, at) => (
-          <li key={`${entry.timeMs} ${entry.message} ${recent.length - at}`}>
+          <li key={keyOf(entry, recent.length - at)}>
             <span className="small faint mono">{timeOf(entry.timeMs)}</span> <b>{entry.message}</b> {entry.summary}{' '}
             <span className="tag">{entry.state}</span>
           </li>
@@ -155,6 +155,11 @@ function Workers({ workers }: { readonly workers: readonly WorkerReport[] }): Re
       </table>
     </section>
   );
+}
+
+/** Two messages of one millisecond may be alike. */
+function keyOf({ timeMs, message }: ActorReport['recent'][number], place: number): string {
+  return `${timeMs} ${message} ${place}`;
 }
 
 function sum(actors: readonly ActorReport[], of: (actor: ActorReport) => number): number {

@@ -1,20 +1,20 @@
 /** The nodes of the cluster: who leads, who cannot be reached, which collections are where; drain and rebalance with a look at the plan first. */
 
 import { type ReactNode, useState } from 'react';
-import { call, collectionPath } from '../api.js';
-import { useLive } from '../live.js';
-import type { ClusterStatus, CollectionCluster } from '../model/api-types.js';
-import { peerNames, type Replica, replicasOf } from '../model/cluster-map.js';
+import { call, collectionPath } from '../base/api.js';
+import { useLive } from '../base/live.js';
+import { linkTo } from '../base/router.js';
+import type { CollectionCluster, ShownCluster } from '../model/api-types.js';
+import { type MapReplica, peerNames, replicasOf } from '../model/cluster-map.js';
 import { count } from '../model/format.js';
 import { ActDialog, Failure, Loading, State, Tile } from '../parts/basics.js';
 import { toneOf } from '../parts/states.js';
-import { linkTo } from '../router.js';
 
 const PERIOD_MS = 2000;
 const COLLECTIONS_MAX = 50;
 
 interface Loaded {
-  readonly status: ClusterStatus;
+  readonly status: ShownCluster;
   readonly collections: readonly { readonly name: string; readonly cluster: CollectionCluster }[];
   readonly total: number;
 }
@@ -104,7 +104,7 @@ export function ClusterPage(): ReactNode {
 
 async function load(signal: AbortSignal): Promise<Loaded> {
   const [status, { collections }] = await Promise.all([
-    call<ClusterStatus>('GET', '/cluster', undefined, signal),
+    call<ShownCluster>('GET', '/cluster', undefined, signal),
     call<{ collections: readonly { name: string }[] }>('GET', '/collections', undefined, signal),
   ]);
   const shown = status.status === 'disabled' ? [] : collections.slice(0, COLLECTIONS_MAX);
@@ -124,7 +124,7 @@ async function load(signal: AbortSignal): Promise<Loaded> {
 interface PeerProps {
   readonly id: number;
   readonly title: string;
-  readonly status: ClusterStatus;
+  readonly status: ShownCluster;
   readonly onDrain: () => void;
 }
 
@@ -145,7 +145,7 @@ function PeerHead({ id, title, status, onDrain }: PeerProps): ReactNode {
   );
 }
 
-function ReplicaChip({ replica }: { readonly replica: Replica }): ReactNode {
+function ReplicaChip({ replica }: { readonly replica: MapReplica }): ReactNode {
   return <span className={`chip ${toneOf(replica.state)}`}>{`${replica.shardId} ${replica.state}`}</span>;
 }
 

@@ -1,14 +1,14 @@
 /** One collection: its state, and a tab for each thing that it has. */
 
 import type { ReactNode } from 'react';
-import { call, collectionPath } from '../api.js';
-import { useLive } from '../live.js';
+import { call, collectionPath } from '../base/api.js';
+import { useLive } from '../base/live.js';
+import { linkTo } from '../base/router.js';
 import type { CollectionCluster, CollectionInfo, Optimizations } from '../model/api-types.js';
 import { conditionOf } from '../model/condition.js';
 import { count, percent } from '../model/format.js';
 import { vectorNames } from '../model/vectors.js';
 import { Failure, Loading, State, Tile } from '../parts/basics.js';
-import { linkTo } from '../router.js';
 import { InfoTab } from './info-tab.js';
 import { MapTab } from './map-tab.js';
 import { OptimizationsTab } from './optimizations-tab.js';

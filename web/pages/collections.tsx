@@ -1,14 +1,14 @@
 /** All collections: how each is and why, what it holds; create and delete. */
 
 import { type ReactNode, useState } from 'react';
-import { call, collectionPath } from '../api.js';
-import { useLive } from '../live.js';
+import { call, collectionPath } from '../base/api.js';
+import { useLive } from '../base/live.js';
+import { linkTo } from '../base/router.js';
 import type { CollectionCluster, CollectionInfo, Optimizations } from '../model/api-types.js';
 import { conditionOf } from '../model/condition.js';
 import { count, percent } from '../model/format.js';
 import { describeVector, vectorNames } from '../model/vectors.js';
 import { ActDialog, Failure, Loading, State } from '../parts/basics.js';
-import { linkTo } from '../router.js';
 
 /** More would be many requests every few seconds; the field above the table finds the others. */
 const SHOWN_MAX = 50;

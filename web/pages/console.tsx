@@ -1,8 +1,8 @@
 /** Any request, written by hand, with proposals from the API's description, and as code to copy. */
 
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
-import { call, messageOf, send, storedKey } from '../api.js';
-import { useLive } from '../live.js';
+import { call, messageOf, send, storedKey } from '../base/api.js';
+import { useLive } from '../base/live.js';
 import { type ConsoleRequest, curlOf, javascriptOf, parseRequest, pythonOf } from '../model/client-code.js';
 import { type Completion, completionAt, type OpenApi } from '../model/completion.js';
 import { seconds } from '../model/format.js';

@@ -1,7 +1,7 @@
 /** Settings of a collection, and the indexes of its payload. */
 
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { call, collectionPath } from '../api.js';
+import { call, collectionPath } from '../base/api.js';
 import type { CollectionInfo } from '../model/api-types.js';
 import { count } from '../model/format.js';
 import { CopyButton, Failure } from '../parts/basics.js';

@@ -1,12 +1,12 @@
 /** The points of a collection on a plane, coloured by a field of their payload. */
 
 import { type PointerEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
-import { call, collectionPath } from '../api.js';
+import { call, collectionPath } from '../base/api.js';
 import type { CollectionInfo, Point } from '../model/api-types.js';
 import { count } from '../model/format.js';
 import { vectorNames, vectorsOf } from '../model/vectors.js';
 import { Failure } from '../parts/basics.js';
-import { Payload } from '../parts/payload.js';
+import { PayloadView } from '../parts/payload.js';
 
 const PAGE = 2000;
 const COUNTS = [1000, 5000, 20_000, 50_000];
@@ -109,7 +109,7 @@ export function MapTab({ name, info }: { readonly name: string; readonly info: C
           {picked !== null && (
             <article className="sheet" aria-label={`Point ${picked.id}`}>
               <b className="mono">{String(picked.id)}</b>
-              <Payload payload={picked.payload ?? {}} />
+              <PayloadView payload={picked.payload ?? {}} />
             </article>
           )}
         </div>
@@ -161,7 +161,7 @@ async function place(name: string, { using, dim, wanted }: Wish, signal: AbortSi
 
 /** So that the page answers meanwhile. */
 function projectInWorker(rows: Float32Array, dim: number, signal: AbortSignal): Promise<Float32Array> {
-  const worker = new Worker(new URL('../projection-worker.ts', import.meta.url), { type: 'module' });
+  const worker = new Worker(new URL('./projection-worker.ts', import.meta.url), { type: 'module' });
   return new Promise<Float32Array>((resolve, reject) => {
     worker.onmessage = ({ data }: MessageEvent<Float32Array>) => resolve(data);
     worker.onerror = ({ message }) => reject(new Error(message || 'The places could not be found.'));

@@ -3,8 +3,8 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { ApiError, send } from '../api.js';
-import { useLive } from '../live.js';
+import { ApiError, send } from '../base/api.js';
+import { useLive } from '../base/live.js';
 import { bytes, digits, seconds } from '../model/format.js';
 import { parseMetrics, rate, type Sample, sumOf } from '../model/metrics.js';
 import { Failure, Loading } from '../parts/basics.js';

@@ -1,7 +1,7 @@
 /** What the optimizers of a collection do now, and a timeline of what they did. */
 
 import type { ReactNode } from 'react';
-import type { Optimization, Optimizations, Progress } from '../model/api-types.js';
+import type { Optimization, OptimizationProgress, Optimizations } from '../model/api-types.js';
 import type { Tone } from '../model/condition.js';
 import { count, percent, seconds } from '../model/format.js';
 import { type Span, shareDone, spansOf } from '../model/timeline.js';
@@ -73,7 +73,7 @@ function Running({ optimization }: { readonly optimization: Optimization }): Rea
   );
 }
 
-function Steps({ progress }: { readonly progress: Progress }): ReactNode {
+function Steps({ progress }: { readonly progress: OptimizationProgress }): ReactNode {
   if (progress.children === undefined || progress.children.length === 0) return null;
   return (
     <ul className="tree">

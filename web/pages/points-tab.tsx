@@ -1,14 +1,14 @@
 /** Points of a collection: browse, filter, similar ones, edit, delete. */
 
 import { type FormEvent, type ReactNode, useState } from 'react';
-import { call, collectionPath } from '../api.js';
-import { useLive } from '../live.js';
+import { call, collectionPath } from '../base/api.js';
+import { useLive } from '../base/live.js';
 import type { CollectionInfo, Point } from '../model/api-types.js';
-import { type Condition, filterOf, OPERATORS } from '../model/filter.js';
+import { type FormCondition, formFilter, OPERATORS } from '../model/filter.js';
 import { digits } from '../model/format.js';
 import { vectorNames, vectorsOf } from '../model/vectors.js';
 import { ActDialog, Failure, Loading } from '../parts/basics.js';
-import { Payload, VectorBars } from '../parts/payload.js';
+import { PayloadView, VectorBars } from '../parts/payload.js';
 
 const PAGE = 20;
 
@@ -18,7 +18,7 @@ interface Shown {
 }
 
 export function PointsTab({ name, info }: { readonly name: string; readonly info: CollectionInfo }): ReactNode {
-  const [conditions, setConditions] = useState<readonly Condition[]>([]);
+  const [conditions, setConditions] = useState<readonly FormCondition[]>([]);
   const [similarTo, setSimilarTo] = useState<Point['id'] | null>(null);
   const [using, setUsing] = useState(vectorNames(info)[0]?.name ?? '');
   /** First ids of the pages before this one. */
@@ -75,7 +75,7 @@ export function PointsTab({ name, info }: { readonly name: string; readonly info
             </div>
           </div>
           <div>
-            <Payload payload={point.payload ?? {}} />
+            <PayloadView payload={point.payload ?? {}} />
             {Object.entries(vectorsOf(point)).map(([vectorName, vector]) => (
               <VectorBars key={vectorName} name={vectorName} vector={vector} />
             ))}
@@ -116,14 +116,14 @@ export function PointsTab({ name, info }: { readonly name: string; readonly info
 }
 
 interface Wanted {
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly FormCondition[];
   readonly similarTo: Point['id'] | null;
   readonly using: string;
   readonly offset: number | string | null;
 }
 
 async function load(name: string, { conditions, similarTo, using, offset }: Wanted, signal: AbortSignal): Promise<Shown> {
-  const filter = filterOf(conditions);
+  const filter = formFilter(conditions);
   const shared = { limit: PAGE, with_payload: true, with_vector: true, ...(filter === null ? {} : { filter }) };
   if (similarTo === null) {
     const body = { ...shared, ...(offset === null ? {} : { offset }) };
@@ -142,8 +142,8 @@ async function load(name: string, { conditions, similarTo, using, offset }: Want
 
 interface FilterFormProps {
   readonly info: CollectionInfo;
-  readonly conditions: readonly Condition[];
-  readonly onChange: (conditions: readonly Condition[]) => void;
+  readonly conditions: readonly FormCondition[];
+  readonly onChange: (conditions: readonly FormCondition[]) => void;
 }
 
 function FilterForm({ info, conditions, onChange }: FilterFormProps): ReactNode {

@@ -1,10 +1,10 @@
 /** Which node has which replica of a collection; a replica is moved by dragging it, or by its menu. */
 
 import { type ReactNode, useState } from 'react';
-import { call, collectionPath } from '../api.js';
-import { useResult } from '../live.js';
-import type { ClusterStatus, CollectionCluster } from '../model/api-types.js';
-import { moveRefusal, peerNames, type Replica, type ShardRow, shardRows } from '../model/cluster-map.js';
+import { call, collectionPath } from '../base/api.js';
+import { useResult } from '../base/live.js';
+import type { CollectionCluster, ShownCluster } from '../model/api-types.js';
+import { type MapReplica, moveRefusal, peerNames, type ShardRow, shardRows } from '../model/cluster-map.js';
 import { count } from '../model/format.js';
 import { ActDialog, Failure } from '../parts/basics.js';
 import { toneOf } from '../parts/states.js';
@@ -19,13 +19,13 @@ interface Props {
 }
 
 interface Move {
-  readonly replica: Replica;
+  readonly replica: MapReplica;
   readonly toPeerId: number;
 }
 
 export function ReplicasTab({ name, cluster, reload }: Props): ReactNode {
-  const { value: status, error } = useResult<ClusterStatus>('/cluster', PERIOD_MS);
-  const [dragged, setDragged] = useState<{ readonly row: ShardRow; readonly replica: Replica } | null>(null);
+  const { value: status, error } = useResult<ShownCluster>('/cluster', PERIOD_MS);
+  const [dragged, setDragged] = useState<{ readonly row: ShardRow; readonly replica: MapReplica } | null>(null);
   const [move, setMove] = useState<Move | null>(null);
   const peers = status?.peers ?? { [cluster.peer_id]: { uri: 'this node' } };
   const names = peerNames(peers);
@@ -57,11 +57,12 @@ export function ReplicasTab({ name, cluster, reload }: Props): ReactNode {
                       key={id}
                       className={canDrop ? 'target' : ''}
                       onDragOver={(event) => canDrop && event.preventDefault()}
-                      onDrop={() => canDrop && setMove({ replica: (dragged as { replica: Replica }).replica, toPeerId: id })}
+                      onDrop={() => canDrop && setMove({ replica: (dragged as { replica: MapReplica }).replica, toPeerId: id })}
                     >
                       {row.replicas
                         .filter(({ peerId }) => peerId === id)
                         .map((replica) => (
+                          // biome-ignore lint/a11y/noStaticElementInteractions: the menu within does the same by keyboard
                           <span
                             key={replica.peerId}
                             className={`chip ${toneOf(replica.state)}`}
@@ -98,7 +99,7 @@ export function ReplicasTab({ name, cluster, reload }: Props): ReactNode {
 
 interface MenuProps {
   readonly row: ShardRow;
-  readonly replica: Replica;
+  readonly replica: MapReplica;
   readonly names: ReadonlyMap<number, string>;
   readonly onMove: (move: Move) => void;
 }

@@ -1,9 +1,9 @@
 /** Snapshots of a collection: make, download, upload, restore, delete. */
 
 import { type ReactNode, useRef, useState } from 'react';
-import { ApiError, call, collectionPath, headers, messageOf, send } from '../api.js';
-import { useResult } from '../live.js';
-import type { SnapshotRecord } from '../model/api-types.js';
+import { ApiError, call, collectionPath, headers, messageOf, send } from '../base/api.js';
+import { useResult } from '../base/live.js';
+import type { ShownSnapshot } from '../model/api-types.js';
 import { bytes } from '../model/format.js';
 import { ActDialog, Failure, Loading } from '../parts/basics.js';
 
@@ -12,11 +12,11 @@ const PRIORITIES = ['snapshot', 'replica', 'no_sync'];
 
 export function SnapshotsTab({ name }: { readonly name: string }): ReactNode {
   const path = collectionPath(name, '/snapshots');
-  const { value, error, reload } = useResult<readonly SnapshotRecord[]>(path, PERIOD_MS);
+  const { value, error, reload } = useResult<readonly ShownSnapshot[]>(path, PERIOD_MS);
   const [work, setWork] = useState<string | null>(null);
   const [failure, setFailure] = useState<unknown>(null);
-  const [restored, setRestored] = useState<SnapshotRecord | null>(null);
-  const [deleted, setDeleted] = useState<SnapshotRecord | null>(null);
+  const [restored, setRestored] = useState<ShownSnapshot | null>(null);
+  const [deleted, setDeleted] = useState<ShownSnapshot | null>(null);
   const file = useRef<HTMLInputElement>(null);
   const act = async (title: string, run: () => Promise<void>): Promise<void> => {
     setWork(title);
@@ -146,7 +146,7 @@ async function download(path: string, name: string): Promise<void> {
 
 interface RestoreProps {
   readonly name: string;
-  readonly snapshot: SnapshotRecord;
+  readonly snapshot: ShownSnapshot;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }

@@ -1,7 +1,7 @@
 /** Makes tokens, and shows what somebody who has one may do. Nothing that is entered here is sent anywhere. */
 
 import { type ReactNode, useState } from 'react';
-import { ACCESS_TABLE, LEVELS, type Level, type Right } from '../model/access-table.js';
+import { ACCESS_LEVELS, ACCESS_TABLE, type Level, type Right } from '../model/access-table.js';
 import { claimsOf, signToken } from '../model/token.js';
 import { CopyButton } from '../parts/basics.js';
 
@@ -54,7 +54,7 @@ export function TokenPage(): ReactNode {
             <label>
               Access
               <select value={level} onChange={(event) => setLevel(event.target.value as Level)}>
-                {LEVELS.map(({ level: one, title }) => (
+                {ACCESS_LEVELS.map(({ level: one, title }) => (
                   <option key={one} value={one}>
                     {title}
                   </option>
@@ -124,7 +124,7 @@ function AccessTable({ level }: { readonly level: Level }): ReactNode {
       <thead>
         <tr>
           <th>Operation</th>
-          {LEVELS.map(({ level: one, title }) => (
+          {ACCESS_LEVELS.map(({ level: one, title }) => (
             <th key={one} aria-current={one === level ? 'true' : undefined}>
               {one === level ? <span className="tag">{title}</span> : title}
             </th>
@@ -136,7 +136,10 @@ function AccessTable({ level }: { readonly level: Level }): ReactNode {
           <tr key={operation}>
             <td>{operation}</td>
             {rights.map((right, at) => (
-              <td key={(LEVELS[at] as { level: Level }).level} className={right === 'yes' ? 'good' : right === 'no' ? 'bad' : 'busy'}>
+              <td
+                key={(ACCESS_LEVELS[at] as { level: Level }).level}
+                className={right === 'yes' ? 'good' : right === 'no' ? 'bad' : 'busy'}
+              >
                 {MARKS[right]}
               </td>
             ))}

@@ -1,7 +1,7 @@
 /** Small parts that all pages use. */
 
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
-import { messageOf } from '../api.js';
+import { messageOf } from '../base/api.js';
 import type { Tone } from '../model/condition.js';
 
 export function Failure({ error }: { readonly error: unknown }): ReactNode {

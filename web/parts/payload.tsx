@@ -8,7 +8,7 @@ const IMAGE_DATA = /^data:image\/(png|jpeg|gif|webp|avif);base64,/;
 const LINK = /^https?:\/\//i;
 const DEPTH_MAX = 6;
 
-export function Payload({ payload }: { readonly payload: Readonly<Record<string, unknown>> }): ReactNode {
+export function PayloadView({ payload }: { readonly payload: Readonly<Record<string, unknown>> }): ReactNode {
   const entries = Object.entries(payload);
   if (entries.length === 0) return <span className="faint">no payload</span>;
   return (
@@ -33,7 +33,7 @@ function Value({ value, depth }: { readonly value: unknown; readonly depth: numb
     if (value.every((one) => typeof one !== 'object')) return <span>{value.map(String).join(', ')}</span>;
     return <code>{JSON.stringify(value)}</code>;
   }
-  return <Payload payload={value as Readonly<Record<string, unknown>>} />;
+  return <PayloadView payload={value as Readonly<Record<string, unknown>>} />;
 }
 
 /** Images are shown where they lie within the text or on this node; those of other hosts are links, as the page asks no other host. */
@@ -59,7 +59,7 @@ export function VectorBars({ vector, name }: { readonly vector: Vector; readonly
     return <p className="small faint">{`${label(name)}sparse, ${indices.length} values`}</p>;
   }
   if (Array.isArray(vector[0])) return <p className="small faint">{`${label(name)}${vector.length} vectors of ${vector[0].length}`}</p>;
-  const values = (vector as readonly number[]).slice(0, BARS_MAX);
+  const values = extremes(vector as readonly number[], BARS_MAX);
   const largest = values.reduce((found, value) => Math.max(found, Math.abs(value)), 1e-12);
   const width = 100 / values.length;
   return (
@@ -80,6 +80,15 @@ export function VectorBars({ vector, name }: { readonly vector: Vector; readonly
       <figcaption className="small faint">{`${label(name)}${vector.length} numbers`}</figcaption>
     </figure>
   );
+}
+
+/** The vector itself, or of each of `count` stretches of it the number that is farthest from 0. */
+function extremes(vector: readonly number[], count: number): readonly number[] {
+  if (vector.length <= count) return vector;
+  return Array.from({ length: count }, (_, at) => {
+    const stretch = vector.slice(Math.floor((at * vector.length) / count), Math.floor(((at + 1) * vector.length) / count));
+    return stretch.reduce((found, value) => (Math.abs(value) > Math.abs(found) ? value : found), 0);
+  });
 }
 
 function label(name: string): string {

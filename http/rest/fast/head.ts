@@ -40,6 +40,8 @@ const ODD_HEADERS: ReadonlySet<string> = new Set([
   'trailer',
   'te',
   'http2-settings',
+  // A browser opens a page.
+  'upgrade-insecure-requests',
 ]);
 
 /** The head at the start of the bytes; null if it is odd, or has not come whole, which is just as unusual. */

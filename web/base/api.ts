@@ -12,7 +12,7 @@ export class ApiError extends Error {
   }
 }
 
-export interface Answer {
+export interface PageAnswer {
   readonly status: number;
   readonly text: string;
   readonly milliseconds: number;
@@ -53,7 +53,7 @@ export async function call<Result>(method: string, path: string, body?: unknown,
 }
 
 /** Any answer, as text. Throws `ApiError` with status 0 where the node cannot be reached. */
-export async function send(method: string, path: string, body?: BodyInit, signal?: AbortSignal): Promise<Answer> {
+export async function send(method: string, path: string, body?: BodyInit, signal?: AbortSignal): Promise<PageAnswer> {
   const begun = performance.now();
   let response: Response;
   try {

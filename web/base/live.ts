@@ -17,6 +17,7 @@ export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promi
   const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round asks again at once
   useEffect(() => {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -46,7 +47,6 @@ export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promi
       abort.abort();
       clearTimeout(timer);
     };
-    // biome-ignore lint/correctness/useExhaustiveDependencies: a new round asks again at once
   }, [key, periodMs, round]);
   const reload = useCallback(() => setRound((before) => before + 1), []);
   return state.key === key ? { value: state.value, error: state.error, reload } : { value: undefined, error: null, reload };

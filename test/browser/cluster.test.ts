@@ -1,0 +1,44 @@
+/** The dashboard of a cluster, while nodes of it come and go. */
+
+import { after, test } from 'node:test';
+import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import { temporaryFolder } from '../process/support.js';
+import { closeBrowser, openDashboard, withoutChromium } from './chromium.js';
+
+after(closeBrowser);
+
+test('the map of a cluster shows a killed node and its Dead replicas, their return, and a replica that moves', {
+  skip: withoutChromium,
+}, async (t) => {
+  const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
+  t.after(() => cluster.close());
+  const [first, , third] = cluster.nodes as [LocalCluster['nodes'][number], unknown, LocalCluster['nodes'][number]];
+  await first.client.result('PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' }, shard_number: 3, replication_factor: 2 });
+  const { page, go, checkAccess } = await openDashboard(t, `http://127.0.0.1:${first.port}`);
+  await go('cluster');
+  await page.getByText('node 3', { exact: false }).first().waitFor();
+  await checkAccess();
+  await third.kill();
+  // A write finds out that the replicas of the killed node do not answer.
+  const points = Array.from({ length: 30 }, (_, id) => ({ id, vector: [id, 1] }));
+  await first.client.result('PUT', '/collections/c/points?wait=true', { points });
+  await page
+    .getByText(/\d Dead/)
+    .first()
+    .waitFor();
+  await go('collections');
+  await page.getByText(/replicas (is|are) Dead; the others answer meanwhile/).waitFor();
+  await cluster.start(third.number);
+  await page.getByText('Small enough to be searched without an index').waitFor();
+
+  await go('collections/c/replicas');
+  const menu = page.getByRole('combobox', { name: /^Move the replica of shard 0 on/ }).first();
+  const title = (await menu.getAttribute('aria-label')) as string;
+  const [target] = await menu.locator('option:not([disabled])').all();
+  await menu.selectOption((await target?.getAttribute('value')) as string);
+  await page.getByText('"move_shard"').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('combobox', { name: title, exact: true }).waitFor({ state: 'detached' });
+  await checkAccess();
+});

@@ -1,0 +1,179 @@
+/** The dashboard of one node, in a real browser. */
+
+import assert from 'node:assert/strict';
+import { get } from 'node:http';
+import { after, before, type TestContext, test } from 'node:test';
+import { type RunningNode, startNodeProcess } from '../../ops/node-process.js';
+import { RestClient } from '../../ops/rest-client.js';
+import { temporaryFolder } from '../process/support.js';
+import { closeBrowser, openDashboard, withoutChromium } from './chromium.js';
+
+const PAGES = [
+  'collections',
+  'collections/colours/points',
+  'collections/colours/map',
+  'collections/colours/info',
+  'collections/colours/replicas',
+  'collections/colours/optimizations',
+  'collections/colours/snapshots',
+  'console',
+  'cluster',
+  'actors',
+  'metrics',
+  'jwt',
+];
+const skip = withoutChromium;
+let node: RunningNode;
+let client: RestClient;
+
+before(async (t) => {
+  if (skip) return;
+  node = await startNodeProcess({ folder: await temporaryFolder(t as TestContext) });
+  client = new RestClient(node.port);
+  await client.result('PUT', '/collections/colours', { vectors: { size: 3, distance: 'Cosine' } });
+  await client.result('PUT', '/collections/colours/index?wait=true', { field_name: 'name', field_schema: 'keyword' });
+  const points = Array.from({ length: 60 }, (_, id) => ({
+    id,
+    vector: [1 + Math.cos(id), 1 + Math.sin(id), 1 + (id % 3)],
+    payload: { name: ['red', 'green', 'blue'][id % 3], page: 'https://example.org/colour', place: id },
+  }));
+  await client.result('PUT', '/collections/colours/points?wait=true', { points });
+});
+
+after(async () => {
+  if (skip) return;
+  client.close();
+  await closeBrowser();
+  await node.end('SIGKILL');
+});
+
+test('every page can be used by keyboard and screen reader, light and dark, and on a phone', { skip }, async (t) => {
+  const light = await openDashboard(t, node.url);
+  const dark = await openDashboard(t, node.url, { dark: true });
+  const phone = await openDashboard(t, node.url, { width: 390 });
+  for (const path of PAGES) {
+    await Promise.all([light.go(path), dark.go(path), phone.go(path)]);
+    await Promise.all([light, dark].map(({ page }) => page.getByText('Loading …').waitFor({ state: 'detached' })));
+    await light.checkAccess();
+    await dark.checkAccess();
+    const overflow = await phone.page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+    assert.ok(overflow <= 0, `${path} is ${overflow} pixels wider than a phone`);
+  }
+});
+
+test('a browser that opens the node gets the dashboard, a client the JSON as before', { skip }, async (t) => {
+  const { page } = await openDashboard(t, node.url);
+  await page.goto(node.url);
+  await page.getByRole('heading', { level: 1, name: 'Collections' }).waitFor();
+  assert.match(page.url(), /\/dashboard/);
+  assert.match((await client.call('GET', '/')).text, /"title":"troupe/);
+});
+
+test('a collection is created, told apart and deleted only by its name', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  await go('collections');
+  await page.getByRole('button', { name: 'Create a collection' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('short lived');
+  await page.getByLabel('Numbers in a vector').fill('2');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('link', { name: 'short lived' }).waitFor();
+  await page.getByRole('button', { name: 'Delete short lived' }).click();
+  const act = page.getByRole('dialog').getByRole('button', { name: 'Delete' });
+  assert.equal(await act.isDisabled(), true);
+  await page.getByLabel("Type the collection's name").fill('short lived');
+  await act.click();
+  await page.getByRole('link', { name: 'short lived' }).waitFor({ state: 'detached' });
+  assert.match((await client.call('GET', '/collections/short%20lived/exists')).text, /"exists":false/);
+});
+
+test('points are filtered, edited, compared and drawn', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  await go('collections/colours/points');
+  await page.getByLabel('Field').fill('name');
+  await page.getByLabel('Value').fill('red');
+  await page.getByRole('button', { name: 'Filter', exact: true }).click();
+  await page.getByRole('article', { name: 'Point 1', exact: true }).waitFor({ state: 'detached' });
+  await page.getByRole('article', { name: 'Point 3', exact: true }).getByRole('button', { name: 'Edit' }).click();
+  await page.getByLabel('Payload as JSON').fill('{"name": "red", "seen": true}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('article', { name: 'Point 3', exact: true }).getByText('seen').waitFor();
+  await page.getByRole('article', { name: 'Point 3', exact: true }).getByRole('button', { name: 'Similar' }).click();
+  await page.getByText('Points similar to 3, the nearest first.').waitFor();
+  await page.getByRole('article', { name: 'Point 3', exact: true }).waitFor({ state: 'detached' });
+  await go('collections/colours/map');
+  await page.getByRole('button', { name: 'Draw' }).click();
+  await page.getByRole('img', { name: '60 points on a plane' }).waitFor();
+  await page.getByText('green', { exact: true }).last().waitFor();
+});
+
+test('the console proposes paths and fields by the description of the API, sends, and remembers', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  await go('console');
+  const editor = page.getByRole('combobox', { name: 'Method and path' });
+  await editor.fill('POST /collections/colours/points/cou');
+  await editor.press('End');
+  await editor.pressSequentially('n');
+  await page.getByRole('option', { name: '/collections/colours/points/count' }).waitFor();
+  await editor.press('Enter');
+  await editor.press('End');
+  await editor.pressSequentially('\n{"exa');
+  await page.getByRole('option', { name: 'exact' }).waitFor();
+  await editor.press('Tab');
+  await editor.pressSequentially('true}');
+  assert.equal(await editor.inputValue(), 'POST /collections/colours/points/count\n{"exact": true}');
+  await editor.press('Control+Enter');
+  await page.getByText('"count": 60').waitFor();
+  await page.reload();
+  assert.equal(await editor.inputValue(), 'POST /collections/colours/points/count\n{"exact": true}');
+});
+
+test('a snapshot is made and restored under another name', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  await go('collections/colours/snapshots');
+  await page.getByRole('button', { name: 'Make a snapshot' }).click();
+  await page.getByRole('button', { name: 'Restore', exact: true }).click();
+  await page.getByLabel('Into the collection').fill('again');
+  await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.match((await client.call('POST', '/collections/again/points/count', {})).text, /"count":60/);
+  await client.call('DELETE', '/collections/again');
+});
+
+test('the flight recorder shows what an actor did last', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  await go('actors');
+  await page.getByRole('button', { name: 'colours' }).click();
+  const recorder = page.getByRole('region', { name: 'Actor /node/colours', exact: true });
+  await recorder.getByText('shardOpened').waitFor();
+});
+
+test('no path under /dashboard leads out of its folder', { skip: false }, async (t) => {
+  const own = skip ? await startNodeProcess({ folder: await temporaryFolder(t) }) : node;
+  const statuses: Record<string, number> = {};
+  for (const path of [
+    '/..%2fops/main.js',
+    '/%2e%2e/ops/main.js',
+    '/../ops/main.js',
+    '/..%5cops%5cmain.js',
+    '/assets',
+    '/index.html%00',
+    '//etc/passwd',
+    '/%252e%252e/ops',
+  ])
+    statuses[path] = await statusOf(`${own.url}/dashboard`, path);
+  assert.deepEqual([...new Set(Object.values(statuses))], [404], JSON.stringify(statuses));
+  assert.equal(await statusOf(`${own.url}/dashboard`, ''), 200);
+  if (skip) await own.end('SIGKILL');
+});
+
+/** As it is written: `fetch` would resolve the dots. */
+function statusOf(base: string, path: string): Promise<number> {
+  const { hostname, port, pathname } = new URL(base);
+  return new Promise((resolve, reject) => {
+    const asking = get({ hostname, port, path: `${pathname}${path}` }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    asking.on('error', reject);
+  });
+}
