@@ -59,6 +59,7 @@ test('all that is unusual about a head is left to the HTTP server of Node', () =
     [SEARCH, host, 'connection: keep-alive, upgrade'],
     [SEARCH, host, 'connection: close', 'connection: close'],
     [SEARCH, host, 'origin: http://example.com'],
+    [SEARCH, host, 'upgrade-insecure-requests: 1'],
     [SEARCH, host, 'folded: a', ' b'],
     [SEARCH, host, 'name'],
     [SEARCH, host, ': value'],
