@@ -30,6 +30,8 @@ import { openOutputs } from './outputs.js';
 import { ownKey, securedProblems, wantsOwnKey } from './own-key.js';
 import { describeRuntime } from './runtime.js';
 import { tellRefusals } from './tell-refusals.js';
+import { tlsProblems } from './tls/certificates.js';
+import { openTls, type TlsKeeper } from './tls/keeper.js';
 import { ownVersion } from './version.js';
 
 const EXIT_FAILED = 1;
@@ -120,6 +122,7 @@ async function serve({ cluster: start, configPath, restore, secured }: CommandLi
   let resolved: Resolved;
   let outputs: LogOutput[];
   let lock: StorageLock;
+  let tls: TlsKeeper | null;
   let onLost = (error: unknown): void => fail(error, EXIT_FOLDER_LOST);
   try {
     resolved = loadSettings({ folder: process.cwd(), configPath, environment: process.env });
@@ -127,12 +130,14 @@ async function serve({ cluster: start, configPath, restore, secured }: CommandLi
     const problems = [
       ...unavailableSettings(resolved.settings),
       ...snapshotProblems(resolved.settings),
+      ...tlsProblems(resolved.settings),
       ...readBackupPlans(resolved.settings).problems,
       ...clientProblems(resolved.settings),
       ...securedProblems(resolved.settings),
       ...misplacedOptions(start, restore, resolved.settings),
     ];
     if (problems.length > 0) throw new SettingsError(problems);
+    tls = openTls(resolved.settings, { dateMs: Date.now, monotonicMs: () => performance.now() });
     outputs = openOutputs(resolved.settings);
     freeForStart(resolved.settings.storage.storage_path, resolved.settings.storage.disk_reserve_mb);
     lock = await lockStorage(resolved.settings.storage.storage_path, LOCK_PATIENCE_MS, (error) => onLost(error));
@@ -145,7 +150,7 @@ async function serve({ cluster: start, configPath, restore, secured }: CommandLi
   const log = logOf('main');
   const { level, message, runtime } = describeRuntime(process.env.TROUPE_STARTED, process.version);
   log[level](message, { runtime });
-  for (const warning of resolved.warnings) log.warn(warning);
+  for (const warning of [...resolved.warnings, ...(tls?.warnings ?? [])]) log.warn(warning);
   watchFailures(log);
   onLost = (error) => {
     log.error('another process has taken over the storage folder, this one ends', { error: stackOf(error) });
@@ -154,7 +159,7 @@ async function serve({ cluster: start, configPath, restore, secured }: CommandLi
   try {
     const settings = wantsOwnKey(resolved.settings) ? secure(resolved.settings, log) : resolved.settings;
     if (restore !== null) await (await import('./restore-before-start.js')).restoreBeforeStart(settings, restore, log);
-    await run(settings, start, nodeIdentity(version, startedMs), logOf);
+    await run(settings, tls, start, nodeIdentity(version, startedMs), logOf);
   } catch (error) {
     fail(describeStartFailure(error, resolved.settings));
   }
@@ -173,7 +178,13 @@ function withService(settings: NodeSettings, changed: Partial<NodeSettings['serv
 }
 
 /** Starts everything; resolves when requests are taken. What was started before a failure is not stopped: the process ends. */
-async function run(settings: NodeSettings, start: ClusterStart, identity: Identity, logOf: (module: string) => ModuleLog): Promise<void> {
+async function run(
+  settings: NodeSettings,
+  tls: TlsKeeper | null,
+  start: ClusterStart,
+  identity: Identity,
+  logOf: (module: string) => ModuleLog,
+): Promise<void> {
   const log = logOf('main');
   const { service, storage } = settings;
   const cluster = await openCluster(settings, start, identity.version, log);
@@ -185,6 +196,7 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   const open: Door[] = [];
   const closeAll = async (): Promise<void> => {
     services.disk.stop();
+    tls?.stop();
     await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
     await node.close();
     await cluster?.transport.close();
@@ -196,13 +208,18 @@ async function run(settings: NodeSettings, start: ClusterStart, identity: Identi
   endOnSignal(closeAll, log);
   let areOpen = false;
   const notReady = (): string | null => (areOpen ? services.notReady() : 'servers are being opened');
-  const servers = openServers({ ...services, notReady }, service, doorsInReaders ? pool : null, logRequests, (door) => open.push(door));
+  const servers = openServers({ ...services, notReady }, service, tls, doorsInReaders ? pool : null, logRequests, (door) =>
+    open.push(door),
+  );
   // They wait for the first reader.
   const [[rest, grpc]] = await Promise.all([servers, started]);
   areOpen = true;
+  tls?.watch(log, ({ door }) => {
+    if (door !== null) for (const server of open) server.renew(door);
+  });
   const host = hostInUrl(service.host);
   const doors = {
-    rest: `http://${host}:${rest.port}`,
+    rest: `${service.enable_tls ? 'https' : 'http'}://${host}:${rest.port}`,
     ...(grpc === null ? {} : { grpc: `${host}:${grpc.port}` }),
     ...(cluster === null ? {} : { peers: `${host}:${cluster.port}` }),
   };
@@ -226,20 +243,22 @@ type Door = RestDoor | GrpcDoor;
 async function openServers(
   services: DoorServices,
   settings: NodeSettings['service'],
+  keeper: TlsKeeper | null,
   readers: EnginePool | null,
   logRequests: boolean,
   onOpen: (door: Door) => void,
 ): Promise<readonly [RestDoor, GrpcDoor | null]> {
   const { enable_cors: cors, enable_static_content: hasPages, grpc_port: grpcPort, host, http_port: port } = settings;
   const pages = hasPages ? (settings.static_content_dir ?? OWN_PAGES) : null;
+  const tls = keeper?.material.door ?? null;
   const bytesMax = settings.max_request_size_mb * MEBIBYTE;
   const opened = <Kind extends Door>(door: Kind): Kind => {
     onOpen(door);
     return door;
   };
-  const rest = startRestDoor(services, { host, port, maxBodyBytes: bytesMax, cors, pages, logRequests, readers }).then(opened);
+  const rest = startRestDoor(services, { host, port, maxBodyBytes: bytesMax, tls, cors, pages, logRequests, readers }).then(opened);
   const grpc =
-    grpcPort === null ? null : startGrpcDoor(services, { host, port: grpcPort, maxMessageBytes: bytesMax, logRequests, readers });
+    grpcPort === null ? null : startGrpcDoor(services, { host, port: grpcPort, maxMessageBytes: bytesMax, tls, logRequests, readers });
   return Promise.all([rest, grpc === null ? null : grpc.then(opened)]);
 }
 

@@ -2,16 +2,20 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { get } from 'node:http';
+import * as http from 'node:http';
+import * as https from 'node:https';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from './ports.js';
+import type { ClientTls } from './rest-client.js';
 
 export interface NodeProcessOptions {
   /** Folder for storage and snapshots; kept when the node ends, so that another one can be started on it. */
   readonly folder: string;
   /** Further variables (`SERVICE__…`); undefined takes one away. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** What its clients trust and show, where the environment switches `service.enable_tls` on. */
+  readonly tls?: ClientTls;
   /** Options of Node itself, such as `--cpu-prof`; none holds a space. */
   readonly nodeArguments?: readonly string[];
   /** Command that runs the node, for example one that limits file sizes; it must replace itself by the node (`exec`). */
@@ -61,12 +65,21 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
     const started = performance.now();
     const { pid, exited, log, end } = launchNode({ ...options, port, grpcPort });
     try {
-      await untilReady(port, exited, log, options.readyTimeoutMs ?? READY_TIMEOUT_MS);
+      await untilReady(port, exited, log, options.readyTimeoutMs ?? READY_TIMEOUT_MS, options.tls);
     } catch (error) {
       if (starts < STARTS_MAX && log().includes(PORT_TAKEN)) continue;
       throw error;
     }
-    return { url: `http://127.0.0.1:${port}`, port, grpcPort, pid, readyMs: performance.now() - started, exited, log, end };
+    return {
+      url: `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
+      port,
+      grpcPort,
+      pid,
+      readyMs: performance.now() - started,
+      exited,
+      log,
+      end,
+    };
   }
 }
 
@@ -153,7 +166,13 @@ function exitOf(child: ChildProcess): Promise<Exit> {
 }
 
 /** Waits until `GET /readyz` answers 200. Rejects with what the node printed when it ends before that, or after `timeoutMs`. */
-export async function untilReady(port: number, exited: Promise<Exit>, log: () => string, timeoutMs: number): Promise<void> {
+export async function untilReady(
+  port: number,
+  exited: Promise<Exit>,
+  log: () => string,
+  timeoutMs: number,
+  tls?: ClientTls,
+): Promise<void> {
   let ended: Exit | null = null;
   void exited.then(
     (exit) => {
@@ -166,16 +185,17 @@ export async function untilReady(port: number, exited: Promise<Exit>, log: () =>
   const deadline = performance.now() + timeoutMs;
   while (performance.now() < deadline) {
     if (ended !== null) throw new Error(`the node ended before it was ready: ${JSON.stringify(ended)}\n${log()}`);
-    if ((await statusOf(`http://127.0.0.1:${port}/readyz`)) === 200) return;
+    if ((await statusOf(port, '/readyz', tls)) === 200) return;
     await new Promise((done) => setTimeout(done, POLL_MS));
   }
   throw new Error(`the node was not ready after ${timeoutMs} ms\n${log()}`);
 }
 
 /** Status of a GET, 0 when nobody answers. */
-function statusOf(url: string): Promise<number> {
+function statusOf(port: number, path: string, tls?: ClientTls): Promise<number> {
   return new Promise((done) => {
-    const request = get(url, { agent: false }, (response) => {
+    const { get } = tls === undefined ? http : https;
+    const request = get({ host: '127.0.0.1', port, path, agent: false, ...tls }, (response) => {
       response.resume();
       response.once('end', () => done(response.statusCode ?? 0));
     });

@@ -1,6 +1,7 @@
 /** A plain REST client for the demo, the benchmark and the process tests: JSON in, status and JSON out. */
 
-import { Agent, request } from 'node:http';
+import * as http from 'node:http';
+import * as https from 'node:https';
 
 export interface RestAnswer {
   readonly status: number;
@@ -10,14 +11,24 @@ export interface RestAnswer {
   readonly body: unknown;
 }
 
+/** What a client of a node with TLS trusts and shows: texts as PEM. */
+export interface ClientTls {
+  readonly ca: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
 export class RestClient {
   readonly #port: number;
-  readonly #agent: Agent;
+  readonly #agent: http.Agent;
+  readonly #request: typeof http.request;
 
-  /** connections: how many requests may be under way at once; further ones wait. */
-  constructor(port: number, connections = 16) {
+  /** connections: how many requests may be under way at once; further ones wait. tls: null: plain connections. */
+  constructor(port: number, connections = 16, tls: ClientTls | null = null) {
+    const options = { keepAlive: true, maxSockets: connections };
     this.#port = port;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: connections });
+    this.#agent = tls === null ? new http.Agent(options) : new https.Agent({ ...options, ...tls });
+    this.#request = tls === null ? http.request : https.request;
   }
 
   /** Sends a request. `body` is sent as it is when it is text or bytes, otherwise as JSON. Rejects when the connection breaks. */
@@ -25,7 +36,7 @@ export class RestClient {
     const bytes =
       body === undefined ? null : typeof body === 'string' || body instanceof Uint8Array ? Buffer.from(body) : JSON.stringify(body);
     return new Promise((done, refuse) => {
-      const outgoing = request(
+      const outgoing = this.#request(
         {
           host: '127.0.0.1',
           port: this.#port,

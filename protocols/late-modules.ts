@@ -27,6 +27,10 @@ export function childProcess(): typeof import('node:child_process') {
   return process.getBuiltinModule('node:child_process');
 }
 
+export function tls(): typeof import('node:tls') {
+  return process.getBuiltinModule('node:tls');
+}
+
 export function https(): typeof import('node:https') {
   return process.getBuiltinModule('node:https');
 }

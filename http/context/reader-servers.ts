@@ -1,6 +1,7 @@
 /** The servers of the readers for one protocol, as the main thread sees them: it opens and closes them, and takes the calls they hand on. */
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { DoorTls } from './tls-sockets.js';
 
 /** The readers' threads. */
 export interface DoorThreads<Settings> {
@@ -17,6 +18,8 @@ export type ServerNews =
 
 /** What the main thread tells every server of a reader, beside its answers. */
 export type ServerOrder =
+  /** Show these from now on. */
+  | { readonly kind: 'certificates'; readonly tls: DoorTls }
   /** Take no new connections; answered by `closed` once there are none. */
   | { readonly kind: 'close' }
   /** Cut the connections that are left. */
@@ -26,14 +29,17 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'unk
   private readonly ports = new Set<MessagePort>();
   private closed: (() => void) | null = null;
 
-  /** answer: answers a call over the port that it came from, or takes what needs no answer. */
+  /**
+   * tls: as of now; null: connections are plain. answer: answers a call over the port that it came from, or takes what needs no answer.
+   */
   constructor(
     private readonly threads: DoorThreads<Settings>,
+    private tls: DoorTls | null,
     private readonly answer: (port: MessagePort, call: Call) => Promise<void>,
   ) {}
 
   /** Resolves when every reader that has begun listens. settings: made anew for each server. Errors: the system's, if one cannot. */
-  open(settings: () => Settings): Promise<void> {
+  open(settings: (tls: DoorTls | null) => Settings): Promise<void> {
     return new Promise((resolve, reject) => {
       let listening = 0;
       const missing = this.threads.openDoors(() => {
@@ -42,9 +48,15 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'unk
           if (error !== null) reject(error);
           else if (++listening === missing) resolve();
         });
-        return { port: port2, settings: settings() };
+        return { port: port2, settings: settings(this.tls) };
       });
     });
+  }
+
+  /** Certificates for servers that are open and for those to come. */
+  renew(tls: DoorTls): void {
+    this.tls = tls;
+    this.tell({ kind: 'certificates', tls });
   }
 
   /** Resolves when no reader has a connection; those that are left after `graceMs` are cut. */

@@ -1,8 +1,10 @@
 /** Connections of clients of gRPC on one port of one thread, and the deadlines of their calls. */
 
-import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net';
+import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import type { ClientGate } from '../context/client-gate.js';
+import { type DoorTls, TlsSockets } from '../context/tls-sockets.js';
 import { Connection, type ConnectionContext } from './connection.js';
+import { WITHOUT_TLS_GRPC } from './no-tls.js';
 import { RareStreams } from './rare-streams.js';
 
 /** The longest time a timer takes. */
@@ -16,6 +18,8 @@ export interface ListenerContext extends Omit<ConnectionContext, 'rare' | 'watch
 
 export class GrpcListener {
   private readonly server: Server;
+  /** Null: connections are plain. */
+  private readonly tls: TlsSockets | null;
   private readonly connections = new Set<Connection>();
   private readonly rare = new RareStreams();
   private timer: NodeJS.Timeout | null = null;
@@ -23,18 +27,28 @@ export class GrpcListener {
   /** When the timer runs out. */
   private timerMs = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly context: ListenerContext) {
+  /** tls: null for connections that are plain. */
+  constructor(
+    private readonly context: ListenerContext,
+    tls: DoorTls | null = null,
+  ) {
     const { clients } = context;
     const whole = { ...context, rare: this.rare, watchDeadline: (deadlineMs: number) => this.watch(deadlineMs) };
+    const take = (socket: Socket): void => {
+      const connection = new Connection(socket, whole);
+      this.connections.add(connection);
+      socket.on('close', () => this.connections.delete(connection));
+    };
+    const door = tls === null ? null : new TlsSockets({ protocol: 'h2', lastWords: WITHOUT_TLS_GRPC, take }, tls);
+    this.tls = door;
     this.checking = setInterval(() => {
       for (const connection of this.connections) connection.checkTime();
     }, CHECK_EVERY_MS);
     this.checking.unref();
     this.server = createServer({ noDelay: true }, (socket) => {
       if (clients !== null && !clients.admits(socket)) return;
-      const connection = new Connection(socket, whole);
-      this.connections.add(connection);
-      socket.on('close', () => this.connections.delete(connection));
+      if (door === null) take(socket);
+      else door.take(socket);
     });
   }
 
@@ -49,6 +63,7 @@ export class GrpcListener {
   /** Takes no new connection and no new call; resolves when the last connection has ended. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
+    this.tls?.close();
     for (const connection of this.connections) connection.shutDown();
     await closed;
     if (this.timer !== null) clearTimeout(this.timer);
@@ -56,8 +71,14 @@ export class GrpcListener {
     await this.rare.close();
   }
 
+  /** Shows other certificates from now on. */
+  renew(tls: DoorTls): void {
+    this.tls?.renew(tls);
+  }
+
   /** Ends the connections that are left. */
   cut(): void {
+    this.tls?.cut();
     for (const connection of this.connections) connection.destroy();
   }
 

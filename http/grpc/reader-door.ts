@@ -42,13 +42,13 @@ export class GrpcReaderDoor {
     private readonly port: MessagePort,
     private readonly settings: GrpcReaderSettings,
   ) {
-    const { clients, counts, messageBytesMax, rows } = settings;
+    const { clients, counts, messageBytesMax, rows, tls } = settings;
     this.counts = new SharedCounts(counts);
     const methods = new Map(rows.map((row) => [row.path, this.served(row)]));
     const outcomes = new Map(rows.map((row) => [row.path, noRoomOutcome(row)]));
     const noRoom = (path: string) => outcomes.get(path) as ReturnType<typeof noRoomOutcome>;
     const { memory: ledger } = reader;
-    this.listener = new GrpcListener({
+    const context = {
       methods,
       messageBytesMax,
       ledger,
@@ -56,7 +56,8 @@ export class GrpcReaderDoor {
       clients: clients === null ? null : new ClientGate(clients),
       nowMs: steadyNowMs,
       monotonicMs: () => performance.now(),
-    });
+    };
+    this.listener = new GrpcListener(context, tls);
     port.on('message', (message: ToGrpcDoor) => this.receive(message));
   }
 
@@ -78,6 +79,9 @@ export class GrpcReaderDoor {
       case 'outcome':
         this.calls.get(message.id)?.(message.outcome);
         this.calls.delete(message.id);
+        return;
+      case 'certificates':
+        this.listener.renew(message.tls);
         return;
       case 'close':
         void this.listener.close().then(() => {

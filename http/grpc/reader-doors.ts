@@ -14,18 +14,18 @@ type GrpcReaderServers = ReaderServers<GrpcReaderSettings, GrpcDoorCall>;
 export async function openGrpcInReaders(
   services: DoorServices,
   threads: DoorThreads<GrpcReaderSettings>,
-  address: Pick<GrpcReaderSettings, 'host' | 'port' | 'messageBytesMax'>,
+  { tls, ...address }: Pick<GrpcReaderSettings, 'host' | 'port' | 'messageBytesMax' | 'tls'>,
 ): Promise<GrpcReaderServers> {
   const methods = servedMethods(services, false);
   const rows = [...methods.keys()].map(rowOf);
-  const servers: GrpcReaderServers = new ReaderServers(threads, async (port, { deadlineMs, heavy, id, message, path }) => {
+  const servers: GrpcReaderServers = new ReaderServers(threads, tls, async (port, { deadlineMs, heavy, id, message, path }) => {
     const served = methods.get(path) as Served;
     const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, { caller: ANYONE, heavy });
     const [own, transfer] = packed(outcome);
     port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
   });
   const clients = services.clients?.data ?? null;
-  await servers.open(() => ({ ...address, rows, clients, counts: services.grpcStats.share().buffer }));
+  await servers.open((current) => ({ ...address, tls: current, rows, clients, counts: services.grpcStats.share().buffer }));
   return servers;
 }
 

@@ -4,6 +4,7 @@ import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js
 import type { GateData } from '../context/client-gate.js';
 import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
+import type { DoorTls } from '../context/tls-sockets.js';
 import type { ServedOutcome } from './methods.js';
 
 /** A method, without what carries it out. */
@@ -20,6 +21,8 @@ export interface GrpcReaderSettings {
   readonly host: string;
   /** Shared by all readers. */
   readonly port: number;
+  /** Null: connections are plain. */
+  readonly tls: DoorTls | null;
   readonly messageBytesMax: number;
   readonly rows: readonly GrpcRow[];
   /** Which clients may connect; null: all. */

@@ -6,6 +6,7 @@
 import { checkPort } from '../context/check-port.js';
 import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
+import type { DoorTls } from '../context/tls-sockets.js';
 import { ROUTES } from '../routes.js';
 import { GrpcListener } from './listener.js';
 import { servedMethods } from './methods.js';
@@ -20,12 +21,16 @@ export interface GrpcOptions {
   readonly maxMessageBytes: number;
   /** Write a debug line for each request. */
   readonly logRequests: boolean;
+  /** Null or left out: connections are plain. */
+  readonly tls?: DoorTls | null;
   /** Readers that take the connections; null or left out: the main thread takes them. */
   readonly readers?: DoorThreads<GrpcReaderSettings> | null;
 }
 
 export interface GrpcDoor {
   readonly port: number;
+  /** Shows other certificates from now on, where connections have TLS; those that are open stay. */
+  renew(tls: DoorTls): void;
   /** Stops taking connections, lets running requests finish and cuts those that take longer than `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -54,14 +59,15 @@ export async function startGrpcDoor(services: DoorServices, options: GrpcOptions
   }
 }
 
-async function openHere(services: DoorServices, { host, logRequests, maxMessageBytes, port }: GrpcOptions): Promise<GrpcDoor> {
+async function openHere(services: DoorServices, { host, logRequests, maxMessageBytes, port, tls = null }: GrpcOptions): Promise<GrpcDoor> {
   const { clients, monotonicMs, nowMs } = services;
   const methods = servedMethods(services, logRequests);
   const { ledger } = services.memory;
   const noRoom = (path: string) => noRoomOutcome(ROUTES.find(({ grpc }) => `/${grpc}` === path) ?? READING);
-  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, ledger, noRoom, clients, nowMs, monotonicMs });
+  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, ledger, noRoom, clients, nowMs, monotonicMs }, tls);
   return {
     port: await listener.listen({ host, port }),
+    renew: (renewed) => listener.renew(renewed),
     async close(graceMs) {
       const cut = setTimeout(() => listener.cut(), graceMs);
       await listener.close();
@@ -71,8 +77,8 @@ async function openHere(services: DoorServices, { host, logRequests, maxMessageB
 }
 
 async function openInReaders(services: DoorServices, options: GrpcOptions, threads: DoorThreads<GrpcReaderSettings>): Promise<GrpcDoor> {
-  const { host, maxMessageBytes } = options;
+  const { host, maxMessageBytes, tls = null } = options;
   const port = await checkPort(host, options.port);
-  const doors = await openGrpcInReaders(services, threads, { host, port, messageBytesMax: maxMessageBytes });
-  return { port, close: (graceMs) => doors.close(graceMs) };
+  const doors = await openGrpcInReaders(services, threads, { host, port, messageBytesMax: maxMessageBytes, tls });
+  return { port, renew: (renewed) => doors.renew(renewed), close: (graceMs) => doors.close(graceMs) };
 }

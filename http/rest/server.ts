@@ -14,10 +14,12 @@ import { ANYONE } from '../access/caller.js';
 import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
 import type { ClientGate } from '../context/client-gate.js';
 import type { DoorServices } from '../context/services.js';
+import { TlsSockets } from '../context/tls-sockets.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
 import { type DownloadRoute, type PlainRoute, ROUTES, type UploadRoute } from '../routes.js';
 import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
+import { WITHOUT_TLS_REST } from './calls/no-tls.js';
 import { parseQueryString } from './calls/query-string.js';
 import { errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
@@ -61,8 +63,13 @@ export async function listenForRest(services: DoorServices, options: RestOptions
     handOn: (socket) => standard(socket),
   });
   let standard: (socket: Socket) => void = () => {};
+  let tls: TlsSockets | null = null;
   const app = createApp(door.times, (server) => {
-    standard = options.fastPath === false ? standard : putInFront(server, front);
+    if (options.fastPath !== false) standard = putInFront(server, (socket) => front.take(socket));
+    if (options.tls != null) {
+      const inside = putInFront(server, (socket) => tls?.take(socket));
+      tls = new TlsSockets({ protocol: 'http/1.1', lastWords: WITHOUT_TLS_REST, take: inside }, options.tls);
+    }
     // Readers have looked at those that they hand on.
     if (services.clients !== null && 'host' in address) guard(server, services.clients);
   });
@@ -90,9 +97,11 @@ export async function listenForRest(services: DoorServices, options: RestOptions
     take: (socket) => {
       server.emit('connection', socket);
     },
+    renew: (renewed) => tls?.renew(renewed),
     close: (graceMs) => {
       door.closing = true;
-      return closeServer(app, server, front, graceMs);
+      tls?.close();
+      return closeServer(app, server, front, tls, graceMs);
     },
   };
 }
@@ -110,25 +119,18 @@ function wantsPage({ headers: { accept } }: IncomingMessage): boolean {
   return accept?.includes('text/html') ?? false;
 }
 
-/** Has the front take each new connection; the answer is what the server did with them. */
-function putInFront(server: Server, front: FastFront): (socket: Socket) => void {
-  const standard = takeConnections(server);
-  server.on('connection', (socket: Socket) => front.take(socket));
-  return standard;
-}
-
 /** Has only clients that may connect come to the server. */
 function guard(server: Server, clients: ClientGate): void {
-  const standard = takeConnections(server);
-  server.on('connection', (socket: Socket) => {
+  const standard = putInFront(server, (socket) => {
     if (clients.admits(socket)) standard(socket);
   });
 }
 
-/** Nothing takes the server's connections any more; the answer is what did. */
-function takeConnections(server: Server): (socket: Socket) => void {
+/** Has another one take each new connection; the answer is what the server did with them. */
+function putInFront(server: Server, take: (socket: Socket) => void): (socket: Socket) => void {
   const listeners = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
   server.removeAllListeners('connection');
+  server.on('connection', take);
   return (socket) => {
     for (const listener of listeners) listener.call(server, socket);
   };
@@ -345,11 +347,12 @@ function hijacked(reply: FastifyReply): ServerResponse {
 }
 
 /** Closes connections as they fall idle; those that still work after `graceMs` are cut. */
-async function closeServer(app: FastifyInstance, server: Server, front: FastFront, graceMs: number): Promise<void> {
+async function closeServer(app: FastifyInstance, server: Server, front: FastFront, tls: TlsSockets | null, graceMs: number): Promise<void> {
   front.close();
   const idle = setInterval(() => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
   const cut = setTimeout(() => {
     front.cut();
+    tls?.cut();
     server.closeAllConnections();
   }, graceMs);
   try {

@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { checkPort } from '../context/check-port.js';
 import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
+import type { DoorTls } from '../context/tls-sockets.js';
 import { makeHandOnSocket, openRestInReaders } from './readers/doors.js';
 import type { ReaderDoorSettings } from './readers/messages.js';
 import type { RestServer } from './server.js';
@@ -17,6 +18,8 @@ export interface RestOptions {
   readonly cors: boolean;
   /** The folder of the dashboard's files; null or left out: there is no dashboard. */
   readonly pages?: string | null;
+  /** Null or left out: connections are plain. */
+  readonly tls?: DoorTls | null;
   /** Write a debug line for each request. */
   readonly logRequests: boolean;
   /** So long a client of an upload or a download may do nothing; left out: a minute (tests). */
@@ -29,24 +32,28 @@ export interface RestOptions {
 
 export interface RestDoor {
   readonly port: number;
+  /** Shows other certificates from now on, where connections have TLS; those that are open stay. */
+  renew(tls: DoorTls): void;
   /** Stops taking connections, lets running requests finish and closes those that take longer than `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
 /** Listens for REST requests. Rejects with the system's error when the address cannot be taken. */
 export async function startRestDoor(services: DoorServices, options: RestOptions): Promise<RestDoor> {
-  const { host, maxBodyBytes, readers = null } = options;
+  const { host, maxBodyBytes, readers = null, tls = null } = options;
   if (readers === null) {
     const { listenForRest } = await import('./server.js');
     return listenForRest(services, options, { host, port: options.port });
   }
   const port = await checkPort(host, options.port);
   const socket = await makeHandOnSocket();
-  const rest = new LateServer(services, { ...options, fastPath: false }, `${socket.path}-server`);
+  // What readers hand on has no TLS any more.
+  const rest = new LateServer(services, { ...options, tls: null, fastPath: false }, `${socket.path}-server`);
   await rest.listen(socket.path);
-  const doors = await openRestInReaders(services, readers, { host, port, maxBodyBytes }, socket.path);
+  const doors = await openRestInReaders(services, readers, { host, port, maxBodyBytes, tls }, socket.path);
   return {
     port,
+    renew: (renewed) => doors.renew(renewed),
     close: async (graceMs) => {
       await Promise.all([doors.close(graceMs), rest.close(graceMs)]);
       await socket.remove();

@@ -8,8 +8,6 @@ import type { NodeSettings } from './settings.js';
 export function unavailableSettings(settings: NodeSettings): string[] {
   const { storage, service, cluster, audit } = settings;
   const checks: readonly (readonly [boolean, string, string])[] = [
-    [service.enable_tls, 'service.enable_tls', 'TLS'],
-    [service.verify_https_client_certificate, 'service.verify_https_client_certificate', 'TLS'],
     [isSet(service.api_key), 'service.api_key', 'access control'],
     [isSet(service.alt_api_key), 'service.alt_api_key', 'access control'],
     [isSet(service.read_only_api_key), 'service.read_only_api_key', 'access control'],

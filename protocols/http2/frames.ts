@@ -30,6 +30,7 @@ export const REFUSED_STREAM = 7;
 export const CANCEL = 8;
 export const COMPRESSION_ERROR = 9;
 export const ENHANCE_YOUR_CALM = 11;
+export const INADEQUATE_SECURITY = 12;
 
 /** Identifiers of settings. */
 export const SETTINGS_HEADER_TABLE_SIZE = 1;

@@ -34,7 +34,7 @@ export interface NodeUnderTest extends RunningNode {
 /** A node that is killed after the test if it still runs. */
 export async function nodeFor(test: TestContext, options: NodeProcessOptions): Promise<NodeUnderTest> {
   const node = await startNodeProcess(options);
-  const client = new RestClient(node.port);
+  const client = new RestClient(node.port, 16, options.tls);
   test.after(async () => {
     client.close();
     await node.end('SIGKILL');

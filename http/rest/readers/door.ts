@@ -16,9 +16,11 @@ import { noRoomFor } from '../../context/answer.js';
 import { ClientGate } from '../../context/client-gate.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
+import { TlsSockets } from '../../context/tls-sockets.js';
 import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
 import { checkedRead, hasBody } from '../calls/check-head.js';
+import { WITHOUT_TLS_REST } from '../calls/no-tls.js';
 import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
 import type { FastRequest } from '../fast/connection.js';
 import { requestFinder } from '../fast/find-request.js';
@@ -42,6 +44,8 @@ const TELL_UNKNOWN_MS = 500;
 export class ReaderDoor {
   readonly #front: FastFront;
   readonly #server: Server;
+  /** Null: connections are plain. */
+  readonly #tls: TlsSockets | null;
   readonly #counts: SharedCounts;
   /** Calls that the main thread has not answered. */
   readonly #calls = new Map<number, (reply: RestReply | null) => void>();
@@ -57,7 +61,7 @@ export class ReaderDoor {
     private readonly port: MessagePort,
     private readonly settings: ReaderDoorSettings,
   ) {
-    const { clients, counts, maxBodyBytes, rows } = settings;
+    const { clients, counts, maxBodyBytes, rows, tls } = settings;
     const gate = clients === null ? null : new ClientGate(clients);
     this.#counts = new SharedCounts(counts);
     this.#front = new FastFront({
@@ -68,8 +72,13 @@ export class ReaderDoor {
       answer: (request) => this.#answer(request),
       handOn: (socket) => this.#pipe(socket),
     });
+    const take = (socket: Socket): void => this.#front.take(socket);
+    const door = tls === null ? null : new TlsSockets({ protocol: 'http/1.1', lastWords: WITHOUT_TLS_REST, take }, tls);
+    this.#tls = door;
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      if (gate === null || gate.admits(socket)) this.#front.take(socket);
+      if (gate !== null && !gate.admits(socket)) return;
+      if (door === null) take(socket);
+      else door.take(socket);
     });
     port.on('message', (message: ToDoor) => this.#receive(message));
   }
@@ -95,8 +104,12 @@ export class ReaderDoor {
         done?.(reply === null ? null : { ...reply, body: bufferOf(reply.body) });
         return;
       }
+      case 'certificates':
+        this.#tls?.renew(message.tls);
+        return;
       case 'close':
         this.#front.close();
+        this.#tls?.close();
         this.#server.close(() => {
           this.#post({ kind: 'closed' });
           this.port.close();
@@ -104,6 +117,7 @@ export class ReaderDoor {
         return;
       case 'cut':
         this.#front.cut();
+        this.#tls?.cut();
         for (const socket of this.#piped) socket.destroy();
         return;
       default:

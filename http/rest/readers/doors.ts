@@ -13,7 +13,7 @@ import { parseQueryString } from '../calls/query-string.js';
 import type { RestReply } from '../calls/reply.js';
 import type { DoorCall, DoorRow, DoorUnknownFields, ReaderDoorSettings, ToDoor } from './messages.js';
 
-export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes'>;
+export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes' | 'tls'>;
 
 /** A folder that only this user can enter, for the socket through which readers hand connections on. */
 export interface HandOnSocket {
@@ -35,11 +35,11 @@ type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall | DoorUnknow
 export async function openRestInReaders(
   services: DoorServices,
   threads: DoorThreads<ReaderDoorSettings>,
-  address: DoorAddress,
+  { tls, ...address }: DoorAddress,
   handOnPath: string,
 ): Promise<RestReaderServers> {
   const rows = ROUTES.map(rowOf);
-  const servers: RestReaderServers = new ReaderServers(threads, async (port, message) => {
+  const servers: RestReaderServers = new ReaderServers(threads, tls, async (port, message) => {
     if (message.kind === 'unknownFields') {
       for (const count of message.counts) services.unknownFields.note(count);
       return;
@@ -61,7 +61,15 @@ export async function openRestInReaders(
   });
   const refuseUnknown = services.unknownFields.refuse;
   const clients = services.clients?.data ?? null;
-  await servers.open(() => ({ ...address, rows, refuseUnknown, handOnPath, clients, counts: services.stats.share().buffer }));
+  await servers.open((current) => ({
+    ...address,
+    tls: current,
+    rows,
+    refuseUnknown,
+    handOnPath,
+    clients,
+    counts: services.stats.share().buffer,
+  }));
   return servers;
 }
 

@@ -4,6 +4,7 @@ import type { HeavyRead } from '../../../storage/threads/messages.js';
 import type { GateData } from '../../context/client-gate.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
+import type { DoorTls } from '../../context/tls-sockets.js';
 import type { UnknownFieldCount } from '../../context/unknown-fields.js';
 import type { HeadRow } from '../calls/check-head.js';
 import type { RestReply } from '../calls/reply.js';
@@ -21,6 +22,8 @@ export interface ReaderDoorSettings {
   readonly host: string;
   /** Shared by all readers. */
   readonly port: number;
+  /** Null: connections are plain. */
+  readonly tls: DoorTls | null;
   readonly maxBodyBytes: number;
   /** Unknown fields of bodies are errors. */
   readonly refuseUnknown: boolean;

@@ -6,8 +6,15 @@ import { root } from '../../protocols/grpc/protos.js';
 export class GrpcClient {
   private readonly client: Client;
 
-  constructor(port: number, options: Record<string, unknown> = {}) {
-    this.client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { 'grpc.max_receive_message_length': -1, ...options });
+  /** tls: texts as PEM; left out: a plain connection. */
+  constructor(
+    port: number,
+    options: Record<string, unknown> = {},
+    tls?: { readonly ca: string; readonly cert?: string; readonly key?: string },
+  ) {
+    const bytes = (text?: string): Buffer | null => (text === undefined ? null : Buffer.from(text));
+    const secure = tls === undefined ? credentials.createInsecure() : credentials.createSsl(bytes(tls.ca), bytes(tls.key), bytes(tls.cert));
+    this.client = new Client(`127.0.0.1:${port}`, secure, { 'grpc.max_receive_message_length': -1, ...options });
   }
 
   /** Calls `Points/Upsert` and the like. The answer as protobufjs shows it: 64-bit integers as texts, enums by name. */

@@ -37,7 +37,7 @@ export async function startLibraryDoor(services: DoorServices, maxMessageBytes: 
       error === null ? resolve(bound) : reject(error),
     );
   });
-  return { port, close: async () => server.forceShutdown() };
+  return { port, renew: () => {}, close: async () => server.forceShutdown() };
 }
 
 function asIs(bytes: Buffer): Buffer {

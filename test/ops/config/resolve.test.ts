@@ -154,7 +154,6 @@ test('optimizers_overwrite goes before optimizers in new collections', () => {
 
 test('settings of later releases are refused by key when switched on', () => {
   const on: [string, string][] = [
-    ['SERVICE__SERVICE__ENABLE_TLS', 'true'],
     ['SERVICE__SERVICE__API_KEY', 'secret'],
     ['SERVICE__SERVICE__READ_ONLY_API_KEY', 'secret'],
     ['SERVICE__SERVICE__JWT_RBAC', 'true'],
