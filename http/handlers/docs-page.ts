@@ -1,6 +1,7 @@
 /** The page that shows the API: one HTML text without outside resources, which reads `/openapi.json` and lets operations be tried. */
 
 import { crypto } from '../../protocols/late-modules.js';
+import { escapeHtml } from '../context/html-text.js';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#ccd3da, #3a434c); --soft: light-dark(#f3f5f7, #20262c); --accent: light-dark(#0b5fa5, #7cc0ff); }
@@ -216,10 +217,6 @@ ${warning === null ? '' : `<p role="alert">${escapeHtml(warning)}</p>\n`}<h1>Tro
 </body>
 </html>
 `;
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 function hashOf(text: string): string {

@@ -6,6 +6,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import { crypto } from '../../protocols/late-modules.js';
+import { escapeHtml } from '../context/html-text.js';
 
 export const PAGES_PATH = '/dashboard';
 
@@ -41,11 +42,15 @@ const POLICY =
 export class Pages {
   #files: Promise<ReadonlyMap<string, PageFile>> | null = null;
 
-  constructor(private readonly folder: string) {}
+  /** warning: shown above each page; null: none. */
+  constructor(
+    private readonly folder: string,
+    private readonly warning: string | null,
+  ) {}
 
   /** path: what follows `/dashboard/`, decoded; empty for the page itself. null: there is no such file. Rejects when the folder cannot be read. */
   async find(path: string): Promise<PageFile | null> {
-    this.#files ??= readAll(this.folder);
+    this.#files ??= readAll(this.folder, this.warning);
     try {
       return (await this.#files).get(path === '' ? FIRST : path) ?? null;
     } catch (error) {
@@ -73,17 +78,23 @@ export function pageHeaders({ etag, isLasting }: PageFile): string[] {
 }
 
 /** By their paths with `/`. Links are not followed, and files of other types are left out. */
-async function readAll(folder: string): Promise<ReadonlyMap<string, PageFile>> {
+async function readAll(folder: string, warning: string | null): Promise<ReadonlyMap<string, PageFile>> {
   const files = new Map<string, PageFile>();
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const type = TYPES[extname(entry.name)];
     if (!entry.isFile() || type === undefined) continue;
     const path = join(entry.parentPath, entry.name);
     if (!(await lstat(path)).isFile()) continue;
-    const bytes = await readFile(path);
+    const read = await readFile(path);
+    const bytes = relative(folder, path) === FIRST && warning !== null ? withWarning(read, warning) : read;
     const etag = `"${crypto().createHash('sha256').update(bytes).digest('base64url')}"`;
     const name = relative(folder, path);
     files.set(name.split(sep).join('/'), { bytes, type, etag, isLasting: name.startsWith(LASTING) });
   }
   return files;
+}
+
+/** All pages are parts of the first file, so they show what stands in it. */
+function withWarning(html: Buffer, warning: string): Buffer {
+  return Buffer.from(html.toString().replace(/<body>/, () => `<body><p class="exposure" role="alert">${escapeHtml(warning)}</p>`));
 }

@@ -75,7 +75,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
   });
   app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
   app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
-  if (options.pages) servePages(app, door, new Pages(options.pages));
+  if (options.pages) servePages(app, door, new Pages(options.pages, services.exposure));
   ROUTES.forEach((route, at) => {
     const url = route.path.replace(/\{(\w+)\}/g, ':$1');
     const isTransfer = route.kind === 'upload' || route.kind === 'download';

@@ -69,6 +69,18 @@ test('a browser that opens the node gets the dashboard, a client the JSON as bef
   assert.match((await client.call('GET', '/')).text, /"title":"troupe/);
 });
 
+test('each page of a node that others reach without a key says so', { skip }, async (t) => {
+  const environment = { SERVICE__SERVICE__HOST: '0.0.0.0' };
+  const open = await startNodeProcess({ folder: await temporaryFolder(t), environment });
+  t.after(() => open.end('SIGKILL'));
+  const { page, go, checkAccess } = await openDashboard(t, open.url);
+  for (const path of ['collections', 'jwt']) {
+    await go(path);
+    await page.getByRole('alert').getByText('key').first().waitFor();
+  }
+  await checkAccess();
+});
+
 test('a collection is created, told apart and deleted only by its name', { skip }, async (t) => {
   const { page, go } = await openDashboard(t, node.url);
   await go('collections');
