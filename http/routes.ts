@@ -15,6 +15,7 @@ import type { Handler } from './context/node-request.js';
 import type { DoorServices } from './context/services.js';
 import type { DownloadHandler, UploadHandler } from './context/transfers.js';
 import * as cluster from './handlers/cluster.js';
+import * as metadata from './handlers/cluster-metadata.js';
 import * as collections from './handlers/collections.js';
 import * as service from './handlers/service.js';
 import * as snapshots from './handlers/snapshots.js';
@@ -65,6 +66,7 @@ export type Route = PlainRoute | DownloadRoute | UploadRoute;
 const COLLECTION = '/collections/{collection_name}';
 const SHARD = `${COLLECTION}/shards/{shard_id}`;
 const SNAPSHOT = '{snapshot_name}';
+const METADATA_KEY = '/cluster/metadata/keys/{key}';
 
 const TABLE: Readonly<Record<OperationName, Row>> = {
   // Service
@@ -140,6 +142,10 @@ const TABLE: Readonly<Record<OperationName, Row>> = {
   cluster_status: node('GET', '/cluster', null, 'm', cluster.status),
   cluster_telemetry: node('GET', '/cluster/telemetry', null, 'r', cluster.peersTelemetry),
   remove_peer: node('DELETE', '/cluster/peer/{peer_id}', null, 'm', cluster.removePeer),
+  list_cluster_metadata: node('GET', '/cluster/metadata/keys', null, 'm', metadata.listMetadata),
+  get_cluster_metadata: node('GET', METADATA_KEY, null, 'm', metadata.getMetadata),
+  put_cluster_metadata: node('PUT', METADATA_KEY, null, 'm', metadata.putMetadata),
+  delete_cluster_metadata: node('DELETE', METADATA_KEY, null, 'm', metadata.deleteMetadata),
   // Troupe's own.
   drain_peer: node('POST', '/cluster/peer/{peer_id}/drain', null, 'm', cluster.drainPeer),
   cancel_drain: node('DELETE', '/cluster/peer/{peer_id}/drain', null, 'm', cluster.cancelDrain),

@@ -86,7 +86,8 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, v
     removePeer,
     recover: (timeoutMs) => ask((replyTo, left) => ({ kind: 'recover', timeoutMs: left, replyTo }), timeoutMs),
     updateCollectionCluster: (collection, update, timeoutMs) => submit({ kind: 'updateCollectionCluster', collection, update }, timeoutMs),
-    change: (operation, timeoutMs) => submit({ kind: 'operation', operation }, timeoutMs),
+    change: (operation, timeoutMs, settles = true) =>
+      settles ? submit({ kind: 'operation', operation }, timeoutMs) : propose(operation, timeoutMs),
     describePeers,
   };
   return { api, submit, propose };

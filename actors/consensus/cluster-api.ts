@@ -94,8 +94,11 @@ export interface ClusterApi {
    * `timeout`.
    */
   updateCollectionCluster(collection: string, operation: CollectionClusterUpdate, timeoutMs: number): Promise<boolean>;
-  /** Proposes a command to the cluster and executes it on this node. Errors: those of the command, `unavailable`, `timeout`. */
-  change(command: ClusterCommand, timeoutMs: number): Promise<boolean>;
+  /**
+   * Has a command agreed on. settles: resolves when this node and all others that can be reached have executed it (the default), not as soon
+   * as it is agreed on. Errors: those of the command, `unavailable`, `timeout`.
+   */
+  change(command: ClusterCommand, timeoutMs: number, settles?: boolean): Promise<boolean>;
   /** Each peer's description of itself; null for a peer that does not answer in time. */
   describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>>;
 }

@@ -185,6 +185,7 @@ function foundedState(local: LocalData, clusterId: string, peerId: PeerId, term:
         resharding: null,
         closedKeys: [],
         keyCopy: null,
+        payloadIndexes: new Map(),
       },
     ];
   });

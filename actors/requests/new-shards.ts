@@ -1,4 +1,4 @@
-/** Gives the shards of a new shard key the payload indexes that the collection's other shards have. */
+/** Gives the shards of a new shard key the payload indexes of the collection: those that are agreed on, and those that its other shards have. */
 
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
@@ -10,12 +10,12 @@ import type { Agreed, ClusterPoints, PointsParts } from './points.js';
 import type { Routes } from './routes.js';
 
 export interface IndexingParts extends Pick<PointsParts, 'find' | 'routes'> {
-  readonly points: Pick<ClusterPoints, 'write'>;
+  readonly points: Pick<ClusterPoints, 'writeShards'>;
 }
 
 /**
- * Makes the indexes after a `createShardKey` was agreed on. An index that is made or dropped at the same time may be missing or left over;
- * making or dropping it again repairs that.
+ * Makes the indexes after a `createShardKey` was agreed on. An index that is dropped at the same time may be left over; dropping it again
+ * repairs that.
  */
 export async function indexNewShards(
   parts: IndexingParts,
@@ -27,7 +27,7 @@ export async function indexNewShards(
   await indexShards(parts, collection, operation, deadlineMs).catch((error) => keyIsThere(operation, error));
 }
 
-/** Gives the shard `to` the indexes that `from` has, and removes the others. Errors: as `write`. */
+/** Gives the shard `to` the indexes that `from` has, and removes the others. Errors: as `writeShards`. */
 export async function indexAs({ find, points, routes }: IndexingParts, collection: string, from: ShardId, to: ShardId): Promise<void> {
   const found = find(collection);
   const shard = found.record.shards.get(to);
@@ -39,11 +39,11 @@ export async function indexAs({ find, points, routes }: IndexingParts, collectio
     const known = there.get(field_name);
     if (known !== undefined && stringifyJson(known) === stringifyJson(schema)) continue;
     const body = Buffer.from(stringifyJson({ field_name, field_schema: schema.params ?? schema.type }));
-    await points.write(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
+    await points.writeShards(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
   }
   for (const field_name of there.keys()) {
     if (wanted.has(field_name)) continue;
-    await points.write(within, 'deleteFieldIndex', true, { path: { field_name }, query: {}, body: null, deadlineMs });
+    await points.writeShards(within, 'deleteFieldIndex', true, { path: { field_name }, query: {}, body: null, deadlineMs });
   }
 }
 
@@ -79,11 +79,12 @@ async function indexShards(
   const led = [...added.values()].every(({ replicas }) =>
     [...replicas.values()].some((state) => state === 'Active' || state === 'Initializing'),
   );
-  if (others.length === 0 || !led) return;
+  if (!led) return;
   const within = onlyWith(found, added);
-  for (const [field_name, { params, type }] of await fieldsOf(routes, found, others)) {
+  const ofOthers = others.length === 0 ? [] : await fieldsOf(routes, found, others);
+  for (const [field_name, { params, type }] of new Map([...ofOthers, ...found.record.payloadIndexes])) {
     const body = Buffer.from(stringifyJson({ field_name, field_schema: params ?? type }));
-    await points.write(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
+    await points.writeShards(within, 'createFieldIndex', true, { path: {}, query: {}, body, deadlineMs });
   }
 }
 

@@ -7,10 +7,12 @@ import { isSwitching } from '../../cluster/apply/migration.js';
 import { hidingRing, servingShards } from '../../cluster/apply/resharding.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
 import { reasonOf, TroupeError } from '../../protocols/errors.js';
+import { stringifyJson } from '../../protocols/json.js';
 import type { ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { GatherAccess, GatherPlace } from '../../storage/gather/access.js';
 import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
 import { checkRead, type Readable, readable } from '../context/readable.js';
+import type { Propose } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import type { EnginePort } from '../runtime/ports.js';
 import { confirmSeen, isConfirmed, nothingSeen, type Seen, setFloors } from './consistency.js';
@@ -32,6 +34,8 @@ export interface Agreed {
 export interface PointsParts {
   readonly routes: Routes;
   readonly engine: Pick<EnginePort, 'gather' | 'read' | 'split'>;
+  /** Has a command agreed on. */
+  readonly propose: Propose;
   /** Finds a collection by name or alias. Errors: `notFound`. */
   readonly find: (name: string) => Agreed;
 }
@@ -100,8 +104,34 @@ export class ClusterPoints {
     }
   }
 
-  /** Writes points. Errors: as `writeSharded`. */
+  /** Writes points. An index of a collection with shard keys is agreed on first. Errors: as `writeSharded`; those of an agreement. */
   async write(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    const agreed = await this.#agreeOnIndex(found, operation, wait, request);
+    return this.writeShards(agreed, operation, wait, request);
+  }
+
+  /**
+   * Notes the index for keys that come, where it is another one than before. Returns the collection with the keys that were there by then:
+   * later ones get the index as they are made.
+   */
+  async #agreeOnIndex(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Agreed> {
+    if (operation !== 'createFieldIndex' && operation !== 'deleteFieldIndex') return found;
+    const { name, record } = found;
+    const { params } = record.config;
+    if (params.sharding_method !== 'custom') return found;
+    const { engine, propose, routes } = this.parts;
+    const { index } = await engine.split({ operation, params, request, shards: [], keyed: [], wait });
+    if (index === undefined) return found;
+    const { field, schema } = index;
+    const known = record.payloadIndexes.get(field) ?? null;
+    if (stringifyJson(known) === stringifyJson(schema)) return found;
+    const command = { kind: 'setPayloadIndex', collection: name, uid: record.uid, field, schema } as const;
+    await propose(command, Math.max(1, request.deadlineMs - routes.clock.nowMs()));
+    return this.parts.find(name);
+  }
+
+  /** Writes to the shards that are there. Errors: as `writeSharded`. */
+  async writeShards(found: Agreed, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
     const { engine, routes } = this.parts;
     for (let now = found; ; now = this.parts.find(found.name)) {
       const { name, record } = now;

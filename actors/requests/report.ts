@@ -6,7 +6,7 @@
 import type { ShardFigures } from '../../cluster/data-messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import type { NodeServices } from '../context/services.js';
 import type { StateAlone } from '../context/view.js';
@@ -48,6 +48,8 @@ export interface AgreedFacts {
   readonly wanted: number;
   /** The states of each shard's replicas. */
   readonly shards: readonly (readonly ReplicaState[])[];
+  /** See `CollectionRecord.payloadIndexes`. */
+  readonly indexes: ReadonlyMap<string, FieldSchema>;
 }
 
 /** `CollectionInfo` of the API. */
@@ -121,7 +123,7 @@ export function viewOfFigures(config: CollectionConfig, figures: readonly ShardF
     points_count: sum(figures.map((shard) => shard.points)),
     segments_count: sum(figures.map((shard) => shard.segments)),
     config,
-    payload_schema: payloadSchema(figures),
+    payload_schema: payloadSchema(figures, agreed?.indexes ?? NO_INDEXES),
     update_queue: {
       length: sum(figures.map((shard) => shard.queuedOperations)),
       ...(config.optimizer_config.prevent_unoptimized === true
@@ -244,9 +246,13 @@ function decisionOf(config: CollectionConfig, replica: ReplicaFacts, facts: Repo
   return decideOptimization(replica.stats, config, { ...facts, runningSources });
 }
 
-function payloadSchema(figures: readonly ShardFigures[]): CollectionView['payload_schema'] {
+const NO_INDEXES: AgreedFacts['indexes'] = new Map();
+
+/** agreed: those that no shard may have yet. */
+function payloadSchema(figures: readonly ShardFigures[], agreed: AgreedFacts['indexes']): CollectionView['payload_schema'] {
   const schema: Record<string, { data_type: string; params?: object; points: number }> = {};
-  for (const { fields } of figures) {
+  const wanted = { fields: [...agreed].map(([field, its]) => ({ field, points: 0, schema: its })) };
+  for (const { fields } of [wanted, ...figures]) {
     for (const {
       field,
       points: own,

@@ -80,7 +80,12 @@ export class ClusterNode extends NodeOnDisk {
     const names = new Names(running.view, agreedHere, () => started.checkKnows());
     super(running, names);
     const find = (name: string) => agreedOf(names.find(name));
-    this.#points = new ClusterPoints({ routes, engine: this.pool, find });
+    this.#points = new ClusterPoints({
+      routes,
+      engine: this.pool,
+      find,
+      propose: (command, timeoutMs) => started.propose(command, timeoutMs),
+    });
     const parts = { find, points: this.#points, routes };
     this.cluster = { ...api, updateCollectionCluster: clusterUpdateInSteps(api.updateCollectionCluster, parts) };
     this.indexAs = (collection, from, to) => indexAs(parts, collection, from, to);

@@ -304,6 +304,7 @@ export function agreedFacts(record: CollectionRecord, self: PeerId): AgreedFacts
   return {
     wanted: shards.filter(({ replicas }) => replicas.has(self)).length,
     shards: shards.map(({ replicas }) => [...replicas.values()]),
+    indexes: record.payloadIndexes,
   };
 }
 

@@ -6,7 +6,7 @@ import type { PeerId, ReplicaState, ShardKey } from '../../protocols/model/clust
 import type { CommandOf, Placement } from '../state/commands.js';
 import { FIRST_STATES } from '../state/replica-state.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
-import { aliasExists, aliasesAfter, collectionExists } from './aliases.js';
+import { aliasExists, aliasesAfter, collectionExists, collectionMissing } from './aliases.js';
 import { badRequest, type Change, done, onCollection, refused, unchanged, withCollection, withCollections, wrongInput } from './change.js';
 import { shardsOfKey } from './migration.js';
 
@@ -32,6 +32,7 @@ export function createCollection(state: ClusterState, { config, name, placement 
     resharding: null,
     closedKeys: [],
     keyCopy: null,
+    payloadIndexes: new Map(),
   };
   return done(withCollection(state, name, withShards(record, null, placement, { first: 'Initializing', since: state.appliedIndex })));
 }
@@ -102,6 +103,25 @@ export function dropShardKey(state: ClusterState, { collection, key }: CommandOf
     const closedKeys = record.closedKeys.filter((closed) => closed !== key);
     const keyCopy = record.keyCopy?.source === key || record.keyCopy?.target === key ? null : record.keyCopy;
     return done(withCollection(state, collection, { ...record, shards, transfers, resharding, closedKeys, keyCopy }));
+  });
+}
+
+/** Most bytes of the agreed indexes of a collection, as JSON: every node keeps them in memory. */
+const INDEXES_BYTES_MAX = 1 << 20;
+
+/** Notes an index for the shards of keys that come, or that they get none. Errors: `notFound` if the collection was replaced. */
+export function setPayloadIndex(state: ClusterState, { collection, field, schema, uid }: CommandOf<'setPayloadIndex'>): Change {
+  return onCollection(state, collection, (record) => {
+    if (record.uid !== uid) return refused(state, collectionMissing(collection));
+    const known = record.payloadIndexes.get(field) ?? null;
+    if (stringifyJson(known) === stringifyJson(schema)) return unchanged(state);
+    const payloadIndexes = new Map(record.payloadIndexes);
+    if (schema === null) payloadIndexes.delete(field);
+    else payloadIndexes.set(field, schema);
+    const bytes = Buffer.byteLength(stringifyJson([...payloadIndexes]), 'utf8');
+    if (schema !== null && bytes > INDEXES_BYTES_MAX)
+      return refused(state, wrongInput(`the payload indexes of \`${collection}\` have ${bytes} bytes, and can have ${INDEXES_BYTES_MAX}`));
+    return done(withCollection(state, collection, { ...record, payloadIndexes }));
   });
 }
 

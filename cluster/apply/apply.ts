@@ -19,9 +19,11 @@ import {
   deleteCollection,
   dropShardKey,
   setAutoReplication,
+  setPayloadIndex,
   updateCollection,
 } from './apply-collections.js';
 import { startKeyCopy } from './apply-key-copy.js';
+import { setMetadata } from './apply-metadata.js';
 import { markPeer, planMoves } from './apply-peers.js';
 import {
   abortTransfer,
@@ -147,6 +149,8 @@ const APPLY: Row<ClusterCommand, ClusterState, Change> = {
   changeAliases,
   createShardKey,
   dropShardKey,
+  setPayloadIndex,
+  setMetadata,
   startResharding,
   startKeyCopy,
   finishStage,

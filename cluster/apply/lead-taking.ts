@@ -15,6 +15,8 @@ export function mayTakeLeads(command: ClusterCommand, peer: PeerId): boolean {
     case 'deleteCollection':
     case 'createShardKey':
     case 'setAutoReplication':
+    case 'setPayloadIndex':
+    case 'setMetadata':
     // Elects leaders only for shards that have none.
     case 'electLeaders':
       return false;

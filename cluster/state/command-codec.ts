@@ -16,6 +16,7 @@ import {
 } from './commands.js';
 import {
   CONFIG,
+  FIELD_SCHEMA,
   FLAG_FIELD,
   INTEGER,
   INTEGER_OR_NULL,
@@ -93,6 +94,8 @@ const COMMAND = unionOf<ClusterCommand>({
     closed: FLAG_FIELD,
   },
   dropShardKey: { collection: TEXT_FIELD, key: SHARD_KEY },
+  setPayloadIndex: { collection: TEXT_FIELD, uid: INTEGER, field: TEXT_FIELD, schema: nullable(FIELD_SCHEMA) },
+  setMetadata: { key: TEXT_FIELD, value: TEXT_OR_NULL },
   startResharding: { collection: TEXT_FIELD, direction: wordOf(RESHARDING_DIRECTIONS), key: nullable(SHARD_KEY), placement: PLACEMENT },
   startKeyCopy: { collection: TEXT_FIELD, source: SHARD_KEY, target: SHARD_KEY, filter: TEXT_OR_NULL },
   finishStage: { collection: TEXT_FIELD, startedAt: INTEGER, stage: wordOf(RESHARDING_STAGES), shardId: INTEGER, term: TERM },

@@ -3,7 +3,7 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
 import type { PeerId, ReplicaState, ReshardingDirection, ShardId, ShardKey, TransferMethod } from '../../protocols/model/cluster.js';
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 
 /** For each new shard, the peers that hold a replica of it. */
 export type Placement = readonly (readonly PeerId[])[];
@@ -62,6 +62,16 @@ export type ClusterCommand =
       readonly closed: boolean;
     }
   | { readonly kind: 'dropShardKey'; readonly collection: string; readonly key: ShardKey }
+  /** Changes `CollectionRecord.payloadIndexes`. schema: null if the index is dropped. uid: as in `ReplicaChange`. */
+  | {
+      readonly kind: 'setPayloadIndex';
+      readonly collection: string;
+      readonly uid: number;
+      readonly field: string;
+      readonly schema: FieldSchema | null;
+    }
+  /** Changes `ClusterState.metadata`. value: null if the key is deleted. */
+  | { readonly kind: 'setMetadata'; readonly key: string; readonly value: string | null }
   /** placement: one list of peers for the new shard (up), or empty (down). */
   | {
       readonly kind: 'startResharding';

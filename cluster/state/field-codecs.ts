@@ -1,7 +1,7 @@
 /** Codecs of structs as JSON. Each struct is declared once, as its fields in the order in which they are written and read. */
 
 import { type PeerId, REPLICA_STATES, type ShardKey } from '../../protocols/model/cluster.js';
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import { isObject } from '../../protocols/rest/fields.js';
 import type { StrictFields } from './strict-fields.js';
@@ -10,7 +10,7 @@ import type { StrictFields } from './strict-fields.js';
 export interface FieldCodec<Value> {
   /** Reads a field. Errors: `storage`, naming the field. */
   read(fields: StrictFields, name: string): Value;
-  /** The value as it is written. Absent if it is written as it is. */
+  /** The value as it is written; undefined for a field that is left out. Absent if it is written as it is. */
   write?(value: Value): unknown;
   /** The field's name as it is written, if it is another one. */
   readonly writtenAs?: string;
@@ -30,8 +30,14 @@ export function structOf<Struct>(shape: Shape<Struct>): StructCodec<Struct> {
   const fields = names.map((name) => ({ name, codec: shape[name], key: shape[name].writtenAs ?? name }));
   return {
     read: (from) => Object.fromEntries(fields.map(({ codec, key, name }) => [name, codec.read(from, key)])) as Struct,
-    write: (struct) =>
-      Object.fromEntries(fields.map(({ codec, key, name }) => [key, codec.write === undefined ? struct[name] : codec.write(struct[name])])),
+    write: (struct) => {
+      const written: Record<string, unknown> = {};
+      for (const { codec, key, name } of fields) {
+        const value = codec.write === undefined ? struct[name] : codec.write(struct[name]);
+        if (value !== undefined) written[key] = value;
+      }
+      return written;
+    },
   };
 }
 
@@ -77,6 +83,7 @@ export const FLAG_FIELD = plain<boolean>((value) => typeof value === 'boolean', 
 export const SHARD_KEY = plain<ShardKey>((value) => ['string', 'bigint'].includes(typeof value) || isInteger(value), 'is no shard key');
 /** A collection's configuration; only the fields that the cluster uses are checked. */
 export const CONFIG = plain<CollectionConfig>((value) => isObject(value) && isObject(value.params), 'is not an object with `params`');
+export const FIELD_SCHEMA = plain<FieldSchema>((value) => isObject(value) && typeof value.type === 'string', 'is no schema of an index');
 /** Lists of peers, one per shard. */
 export const PLACEMENT = plain<readonly (readonly PeerId[])[]>(
   (value) => Array.isArray(value) && value.every((peers) => Array.isArray(peers) && peers.every(isInteger)),
@@ -133,6 +140,27 @@ export function mapOf<Key extends string | number, Struct>(
   return {
     read: (fields, name) => new Map(fields.list(name, (item) => [keys.read(item, key), struct.read(item)])),
     write: (map) => sortedByKey(map).map(([id, value]) => ({ [key]: id, ...struct.write(value) })),
+  };
+}
+
+/** A map that is left out while it is empty, and that what was written before the field existed does not have. */
+export function mapOrAbsent<Key extends string | number, Struct>(
+  key: string,
+  keys: FieldCodec<Key>,
+  struct: StructCodec<Struct>,
+): FieldCodec<ReadonlyMap<Key, Struct>> {
+  const inner = mapOf(key, keys, struct);
+  return {
+    read: (fields, name) => (fields.has(name) ? inner.read(fields, name) : new Map()),
+    write: (map) => (map.size === 0 ? undefined : inner.write(map)),
+  };
+}
+
+/** A struct of one field, as that field's value. */
+export function only<Value>(name: string, field: FieldCodec<Value>): StructCodec<Value> {
+  return {
+    read: (fields) => field.read(fields, name),
+    write: (value) => ({ [name]: field.write === undefined ? value : field.write(value) }),
   };
 }
 

@@ -10,14 +10,17 @@ import { PLANNED_MOVES, TRANSFER_KEY } from './command-codec.js';
 import { type Outcome, RESHARDING_STAGES } from './commands.js';
 import {
   CONFIG,
+  FIELD_SCHEMA,
   FLAG_FIELD,
   INTEGER,
   INTEGER_OR_NULL,
   listOfField,
   mapOf,
+  mapOrAbsent,
   nested,
   nullable,
   nullableOrAbsent,
+  only,
   REPLICA_STATE,
   SHARD_KEY,
   type StructCodec,
@@ -120,6 +123,7 @@ const COLLECTION = structOf<CollectionRecord>({
   resharding: nullable(nested(RESHARDING)),
   closedKeys: listOfField('key', SHARD_KEY),
   keyCopy: nullable(nested(KEY_COPY)),
+  payloadIndexes: mapOrAbsent('field', TEXT_FIELD, only('schema', FIELD_SCHEMA)),
 });
 
 const COLLECTIONS = mapOf('name', TEXT_FIELD, COLLECTION);
@@ -148,22 +152,17 @@ const OUTCOME: StructCodec<Outcome> = {
   },
 };
 
-/** The collection that an alias names. */
-const ALIASED: StructCodec<string> = {
-  read: (fields) => TEXT_FIELD.read(fields, 'collection'),
-  write: (collection) => ({ collection }),
-};
-
 const HEAD = structOf<Pick<ClusterState, 'clusterId' | 'appliedIndex' | 'membership'>>({
   clusterId: TEXT_FIELD,
   appliedIndex: INTEGER,
   membership: structListOf(structOf<Member>({ peerId: INTEGER, uri: TEXT_FIELD, version: TEXT_FIELD, voter: FLAG_FIELD })),
 });
 
-const TAIL = structOf<Pick<ClusterState, 'aliases' | 'marks' | 'plannedMoves' | 'sessions'>>({
-  aliases: mapOf('alias', TEXT_FIELD, ALIASED),
+const TAIL = structOf<Pick<ClusterState, 'aliases' | 'marks' | 'plannedMoves' | 'metadata' | 'sessions'>>({
+  aliases: mapOf('alias', TEXT_FIELD, only('collection', TEXT_FIELD)),
   marks: mapOf('peerId', INTEGER, structOf<PeerMark>({ listens: FLAG_FIELD, leaving: nullable(wordOf(['removal', 'drain'])) })),
   plannedMoves: PLANNED_MOVES,
+  metadata: mapOrAbsent('key', TEXT_FIELD, only('value', TEXT_FIELD)),
   sessions: mapOf(
     'peerId',
     INTEGER,

@@ -10,7 +10,7 @@ import type {
   ShardKey,
   TransferMethod,
 } from '../../protocols/model/cluster.js';
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { Outcome, PlannedMove, ReshardingStage, TransferKey } from './commands.js';
 
 export interface ClusterState {
@@ -26,6 +26,8 @@ export interface ClusterState {
   readonly marks: ReadonlyMap<PeerId, PeerMark>;
   /** Moves that have not been started yet, in order (`POST /cluster/rebalance`). */
   readonly plannedMoves: readonly PlannedMove[];
+  /** Small values that users keep under keys (`/cluster/metadata/keys`), as JSON. */
+  readonly metadata: ReadonlyMap<string, string>;
   /** Applied proposals, by their origin. */
   readonly sessions: ReadonlyMap<PeerId, Session>;
 }
@@ -63,6 +65,11 @@ export interface CollectionRecord {
   readonly closedKeys: readonly ShardKey[];
   /** The copy from one shard key to another that is under way; null if there is none. */
   readonly keyCopy: KeyCopy | null;
+  /**
+   * Payload indexes of a collection with shard keys, for the shards of keys that come. Those that were made by earlier releases are in the
+   * shards alone.
+   */
+  readonly payloadIndexes: ReadonlyMap<string, FieldSchema>;
 }
 
 /**
@@ -138,6 +145,7 @@ export function emptyState(clusterId: string): ClusterState {
     aliases: new Map(),
     marks: new Map(),
     plannedMoves: [],
+    metadata: new Map(),
     sessions: new Map(),
   };
 }

@@ -131,7 +131,7 @@ function activationWarning({ peerId, shardId }: Extract<CollectionClusterUpdate,
 }
 
 /** Errors: `standalone`. */
-function clusterOf({ cluster }: NodeApi, detail = 'Distributed mode disabled'): ClusterApi {
+export function clusterOf({ cluster }: NodeApi, detail = 'Distributed mode disabled'): ClusterApi {
   if (cluster === null) throw new TroupeError('standalone', detail);
   return cluster;
 }

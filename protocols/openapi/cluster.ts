@@ -106,7 +106,7 @@ export const CLUSTER_SCHEMAS = {
     placement: described('Peers that may hold replicas; all when it is left out.', list(COUNT)),
     initial_state: described(
       '`Partial`: the key waits for `replicate_points` to fill it, and has no points for anybody until then; `fallback` stands for it.',
-      STATE,
+      words('Active', 'Partial'),
     ),
   }),
   DeleteShardKey: fields(KEY),

@@ -12,7 +12,7 @@ import {
   TIMEOUT,
   WAIT_SNAPSHOT,
 } from './parameters.js';
-import { FLAG, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
+import { ANYTHING, FLAG, leaf, list, ref, type Schema, TEXT, type ValueOf } from './schema.js';
 import { ARCHIVE } from './snapshots.js';
 
 export interface OperationSchema {
@@ -32,6 +32,11 @@ const WRITTEN = ref('UpdateResult');
 const SCORED = list(ref('ScoredPoint'));
 const DONE = FLAG;
 const SNAPSHOTS = list(ref('SnapshotDescription'));
+/** Of changes of values that all nodes agree on. */
+const AGREED = [
+  query('wait', { type: 'boolean' }, 'Answer when every node that can be reached has the change, not only when it is agreed on.'),
+  TIMEOUT,
+];
 const OBJECT = leaf<{ [key: string]: unknown }>({ type: 'object' });
 
 export const OPERATION_SCHEMAS = {
@@ -116,6 +121,10 @@ export const OPERATION_SCHEMAS = {
     result: DONE,
     query: [query('force', { type: 'boolean' }, 'Even while it holds shards, whose points may be lost.'), TIMEOUT],
   },
+  list_cluster_metadata: { summary: 'Keys of small values that all nodes agree on', result: list(TEXT), query: LATEST },
+  get_cluster_metadata: { summary: 'The value of such a key; null where there is none', result: ANYTHING, query: LATEST },
+  put_cluster_metadata: { summary: 'Keep a small value under a key', body: ANYTHING, result: DONE, query: AGREED },
+  delete_cluster_metadata: { summary: 'Delete such a key', result: DONE, query: AGREED },
   drain_peer: {
     summary: 'Move everything away from a node, then remove it from the cluster (Troupe’s own)',
     result: ref('ClusterPlan'),

@@ -41,7 +41,7 @@ export function encodeGrpcUpdates(operations: readonly number[], status: 'acknow
   eachBackwards(operations, (operation) => {
     const end = writer.endOf();
     writer.int(2, status === 'acknowledged' ? 1 : 2);
-    writer.int(1, operation);
+    if (operation !== 0) writer.int(1, operation);
     writer.message(1, end);
   });
   return writer.finish();

@@ -21,6 +21,7 @@ export function updateAnswer(
     return operations[at - 1] ?? 0;
   });
   if (message !== undefined) return encodeGrpcUpdates(last, status);
-  const results = last.map((operation) => ({ operation_id: operation, status }));
+  // What no shard has taken has no number.
+  const results = last.map((operation) => (operation === 0 ? { status } : { operation_id: operation, status }));
   return Buffer.from(stringifyJson(listed ? results : results[0]), 'utf8');
 }

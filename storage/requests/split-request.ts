@@ -2,6 +2,7 @@
 
 import { errorFacts } from '../../protocols/errors.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
+import type { UpdateOperation } from '../../protocols/model/update.js';
 import { encodeUpdate } from '../../protocols/update-codec.js';
 import { ringsOf } from '../sharding/keys.js';
 import { type ShardPart, stagesOf } from '../sharding/stages.js';
@@ -15,13 +16,21 @@ export function splitRequest({ keyed, operation, params, request, shards, wait }
   const custom = params.sharding_method === 'custom';
   const rings = operations.map((one, at) => ringsOf(known, custom, one, shardKeys[at] ?? null));
   const stages = stagesOf(operations, rings, wait);
+  const index = indexOf(operations);
   return {
+    ...(index === null ? {} : { index }),
     stages: stages.map(({ needed, parts: shares }) => ({ needed, parts: shares.map(encodePart) })),
     parts,
     listed,
     failure: failure === null ? null : errorFacts(failure),
     ...foundUnknown(request.unknownFields),
   };
+}
+
+function indexOf(operations: readonly UpdateOperation[]): SplitWrite['index'] | null {
+  const [first] = operations;
+  if (first?.kind === 'createFieldIndex') return { field: first.field, schema: first.schema };
+  return first?.kind === 'deleteFieldIndex' ? { field: first.field, schema: null } : null;
 }
 
 /** The memory of all operations of a write, to be given away. */

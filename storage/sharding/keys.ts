@@ -22,8 +22,7 @@ export function selectShards(shards: readonly KeyedShard[], selector: ShardKeySe
 /**
  * The rings that an operation goes to, one for each key: a point is under each of them. A collection that has no shard yet has none.
  * custom: shards have keys of their own, as `sharding_method` says.
- * Errors: `wrongInput` for a key that no shard has, for points without a key, and for an index that no shard would keep; `unavailable`
- * for a key that waits to be filled.
+ * Errors: `wrongInput` for a key that no shard has, and for points without a key; `unavailable` for a key that waits to be filled.
  */
 export function ringsOf(
   shards: readonly KeyedShard[],
@@ -35,9 +34,6 @@ export function ringsOf(
     if (!custom) return [ringOf(shards.map(({ id }) => id))];
     if ('batch' in operation) throw new TroupeError('wrongInput', 'Shard key not specified');
     const open = shards.filter(({ closed }) => closed !== true);
-    if (open.length === 0 && operation.kind === 'createFieldIndex') {
-      throw new TroupeError('wrongInput', 'the collection has no shards: create a shard key first');
-    }
     return [...new Set(open.map(({ key }) => key))].map((key) => ringOfKey(open, key));
   }
   return keysOf(shards, selector, 'wrongInput').map((key) => ringOfKey(shards, key));

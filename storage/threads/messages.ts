@@ -123,6 +123,8 @@ export type WeighJob =
 /** A write request, decoded and checked, as each shard gets it. */
 export interface SplitWrite extends UpdateShape {
   readonly stages: readonly WriteStage[];
+  /** Of a request for one payload index: its field, and its schema, or null where it is dropped. */
+  readonly index?: { readonly field: string; readonly schema: FieldSchema | null };
 }
 
 /** See `sharding/stages.ts`. */

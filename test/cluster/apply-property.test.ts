@@ -76,6 +76,14 @@ const operation: fc.Arbitrary<ClusterCommand> = fc.oneof(
   }),
   record({ kind: fc.constant('dropShardKey' as const), collection: name, key }),
   record({
+    kind: fc.constant('setPayloadIndex' as const),
+    collection: name,
+    uid: fc.integer({ min: 2, max: 6 }),
+    field: alias,
+    schema: fc.constantFrom({ type: 'keyword' as const }, { type: 'text' as const, params: { type: 'text' } }, null),
+  }),
+  record({ kind: fc.constant('setMetadata' as const), key: name, value: fc.constantFrom('1', '{}', null) }),
+  record({
     kind: fc.constant('startKeyCopy' as const),
     collection: name,
     source: key,

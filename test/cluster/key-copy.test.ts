@@ -107,7 +107,7 @@ test('a copy is a transfer from each shard of the one key to each of the other, 
   );
   assert.equal(log.say({ ...abort, transfer: first }), 'done');
   assert.equal(shown(log), 'serving 0,1,3');
-  assert.match(log.say({ ...abort, transfer: first }), /there is no transfer/);
+  assert.match(log.say({ ...abort, transfer: first }), /does not exist/);
   assert.equal(log.say(COPY), 'done');
 });
 

@@ -94,6 +94,30 @@ test('a peer is removed by its id, by force where asked', async () => {
   assert.equal((await call('DELETE', '/cluster/peer/13?timeout=0')).status, 422);
 });
 
+test('small values under keys are listed, read, put and deleted, as all nodes agree on them', async () => {
+  const keys = '/cluster/metadata/keys';
+  assert.deepEqual(await resultOf('GET', keys), []);
+  assert.equal(await resultOf('PUT', `${keys}/colour?wait=true`, { a: [1, 'ü'] }), true);
+  assert.equal(await resultOf('PUT', `${keys}/a%2Fb?timeout=3`, null), true);
+  assert.equal(await resultOf('DELETE', `${keys}/colour?wait=true`), true);
+  assert.deepEqual(cluster.asked, [
+    'change {"kind":"setMetadata","key":"colour","value":"{\\"a\\":[1,\\"ü\\"]}"} 10000',
+    'change {"kind":"setMetadata","key":"a/b","value":"null"} 3000 at once',
+    'change {"kind":"setMetadata","key":"colour","value":null} 10000',
+  ]);
+  cluster.agreed = { ...cluster.agreed, metadata: new Map(Object.entries({ b: '18446744073709551615', a: '{"x":null}' })) };
+  assert.deepEqual(await resultOf('GET', keys), ['a', 'b']);
+  assert.deepEqual(await resultOf('GET', `${keys}/a`), { x: null });
+  assert.match((await call('GET', `${keys}/b?consistency=all`)).text, /"result":18446744073709551615,/);
+  assert.equal(await resultOf('GET', `${keys}/none`), null);
+  assert.equal((await call('PUT', `${keys}/a?wait=perhaps`, 1)).status, 400);
+  harness.node.cluster = null;
+  assert.deepEqual(
+    [(await call('GET', keys)).status, (await call('PUT', `${keys}/a`, 1)).shown],
+    [400, 'Bad request: Distributed mode disabled'],
+  );
+});
+
 test('draining and balancing can be looked at first, with moves, bytes and balance, and are begun by one agreed operation', async () => {
   type Shown = { started: boolean; moves: object[]; stuck: object[]; balance: { before: object; after: object } };
   const dry = (await resultOf('POST', '/cluster/peer/13/drain?dry_run=true')) as Shown;

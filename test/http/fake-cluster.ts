@@ -68,8 +68,8 @@ export class FakeCluster implements ClusterApi {
     return true;
   }
 
-  async change(operation: ClusterCommand, timeoutMs: number): Promise<boolean> {
-    this.note(`change ${JSON.stringify(operation)} ${timeoutMs}`);
+  async change(operation: ClusterCommand, timeoutMs: number, settles = true): Promise<boolean> {
+    this.note(`change ${JSON.stringify(operation)} ${timeoutMs}${settles ? '' : ' at once'}`);
     return true;
   }
 

@@ -34,15 +34,27 @@ test('points under shard keys', async (context) => {
     assert.ok('failed' in outcome && outcome.failed === 400, JSON.stringify(outcome));
     return outcome.message;
   };
+  /** The points of each index, as the node says that has made it. */
+  const indexesOf = async (): Promise<Record<string, number>> => {
+    const outcome = await there.both('get_collection', 'grpc', {}, 'rest');
+    const { payload_schema } = ('result' in outcome ? outcome.result : {}) as { payload_schema: Record<string, { points: number }> };
+    return Object.fromEntries(Object.entries(payload_schema).map(([field, { points }]) => [field, points]));
+  };
   const idsOf = (points: unknown): number[] => (points as { id: number }[]).map(({ id }) => id);
   const pointsOf = (from: number, to: number, of: string) =>
     Array.from({ length: to - from + 1 }, (_, i) => ({ id: from + i, vector: [from + i, 1], payload: { of, n: from + i } }));
 
-  await context.test('a collection without keys is empty, and takes no points and no index', async () => {
+  await context.test('a collection without keys is empty, and takes no points; an index is kept for the keys that come', async () => {
     await changed(here, 'create_collection', { vectors: VECTORS, sharding_method: 'custom' });
     assert.deepEqual(await read('count_points', {}), { count: 0 });
     assert.deepEqual(await read('query_points', { query: [1, 0] }), { points: [] });
-    assert.match(await refused('create_field_index', { field_name: 'n', field_schema: 'integer', wait: true }), /create a shard key first/);
+    const early = { field_name: 'early', field_schema: { type: 'keyword', is_tenant: true } };
+    for (const field_name of ['early', 'gone']) {
+      const made = await there.both('create_field_index', 'grpc', { ...early, field_name, wait: true }, 'rest');
+      assert.deepEqual(made, { result: { status: 'acknowledged' } });
+    }
+    await changed(there, 'delete_field_index', { field_name: 'gone', wait: true });
+    assert.deepEqual(await indexesOf(), { early: 0 });
     assert.match(await refused('upsert_points', { points: pointsOf(1, 1, 'x'), wait: true }), /Shard key not specified/);
     assert.match(await refused('upsert_points', { points: pointsOf(1, 1, 'x'), shard_key: 'north', wait: true }), /"north" not found/);
     await changed(here, 'delete_points', { points: [1], wait: true });
@@ -50,6 +62,7 @@ test('points under shard keys', async (context) => {
 
   await context.test('shards of a later key have the indexes of the others', async () => {
     await changed(here, 'create_shard_key', { shard_key: 'north', shards_number: 2, replication_factor: 2 });
+    assert.deepEqual(await indexesOf(), { early: 0 });
     await changed(there, 'create_field_index', { field_name: 'n', field_schema: { type: 'integer', is_principal: true }, wait: true });
     await changed(there, 'create_field_index', { field_name: 'of', field_schema: 'keyword', wait: true });
     await changed(here, 'create_shard_key', { shard_key: 7, placement: [peers[1]] });

@@ -89,7 +89,8 @@ export class CollectionLimits {
 
   async #indexesElsewhere(found: Found): Promise<ReadonlyMap<string, FieldSchema>> {
     const figures = (await this.parts.figures?.(found)) ?? [];
-    return new Map(figures.flatMap(({ fields }) => fields.map(({ field, schema }) => [field, schema] as const)));
+    const agreed = found.record?.payloadIndexes ?? [];
+    return new Map([...agreed, ...figures.flatMap(({ fields }) => fields.map(({ field, schema }) => [field, schema] as const))]);
   }
 
   #sizesOf(found: Found): Sizes | Promise<Sizes> {

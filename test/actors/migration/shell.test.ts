@@ -40,6 +40,7 @@ function recordOf(stage: KeyCopy['stage']): CollectionRecord {
     resharding: null,
     closedKeys: ['target'],
     keyCopy: { source: 'source', target: 'target', filter: null, stage, done: [], startedAt: STARTED_AT },
+    payloadIndexes: new Map(),
   };
 }
 

@@ -18,7 +18,7 @@ function cluster(): { readonly peers: Peers; readonly update: ClusterApi['update
     return true;
   };
   const find = () => assert.fail('nothing is looked for');
-  const points = { write: async () => assert.fail('nothing is written') };
+  const points = { writeShards: async () => assert.fail('nothing is written') };
   return { peers, set, update: clusterUpdateInSteps(setUp, { find, points, routes: peers.routes }) };
 }
 

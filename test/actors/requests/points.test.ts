@@ -32,7 +32,7 @@ function world(read: () => Promise<Uint8Array>) {
   const record = peers.assignments.agreed?.collections.get('c') as CollectionRecord;
   const find = () => ({ name: 'c', entry: { name: 'c', replicas, replications } as unknown as CollectionEntry, record });
   const engine = Object.assign(new FakeEngine(), { read });
-  const points = new ClusterPoints({ routes: peers.routes, engine, find });
+  const points = new ClusterPoints({ routes: peers.routes, engine, find, propose: () => Promise.reject(new Error('no index is made')) });
   const ask = async (more: Partial<RawRequest> = {}) => {
     const request = { path: {}, query: {}, body: null, deadlineMs: peers.world.nowMs + 10_000, ...more };
     return Buffer.from(await peers.outcome(points.read(find(), 'count', request))).toString();

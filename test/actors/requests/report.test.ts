@@ -71,7 +71,8 @@ test('a collection with a Dead replica or a failed optimizer is red and tells wh
 });
 
 test('a collection of a cluster is red when a shard has no replica that serves, also where the last one left with its peer', () => {
-  const inCluster = (...shards: ('Active' | 'Dead')[][]) => collectionView(CONFIG, [], FACTS, { wanted: 0, shards }).status;
+  const inCluster = (...shards: ('Active' | 'Dead')[][]) =>
+    collectionView(CONFIG, [], FACTS, { wanted: 0, shards, indexes: new Map() }).status;
   assert.equal(inCluster(['Active']), 'green');
   assert.equal(inCluster(['Active', 'Dead'], ['Active']), 'yellow');
   assert.equal(inCluster(['Active'], ['Dead']), 'red');

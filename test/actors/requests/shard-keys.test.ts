@@ -29,6 +29,7 @@ function recordOf(shards: readonly (readonly [ShardId, ShardKey | null, ReplicaS
     resharding: null,
     closedKeys: [],
     keyCopy: null,
+    payloadIndexes: new Map(),
   };
 }
 
@@ -84,7 +85,7 @@ async function written(record: CollectionRecord, setup: CollectionClusterUpdate,
     routes: peers.routes,
     find: (name) => ({ name, entry: null, record }),
     points: {
-      write: async (found: Agreed, operation, wait, { body }) => {
+      writeShards: async (found: Agreed, operation, wait, { body }) => {
         writes.push(`${[...found.record.shards.keys()].join('+')} ${operation} ${wait} ${Buffer.from(body ?? []).toString()}`);
         return new Uint8Array(0);
       },
@@ -113,7 +114,12 @@ test('the shards of a new key get the indexes that others have, and nobody else 
     '1+2 createFieldIndex true {"field_name":"a.b","field_schema":"keyword"}',
     '1+2 createFieldIndex true {"field_name":"__proto__","field_schema":{"type":"integer","lookup":true,"range":null}}',
   ]);
-  assert.deepEqual(await written(recordOf(SHARDS.slice(0, 1)), created('a'), null), [], 'the first key');
+  const first = recordOf(SHARDS.slice(0, 1));
+  assert.deepEqual(await written(first, created('a'), null), [], 'the first key');
+  const payloadIndexes = new Map([['n', { type: 'integer' as const }]]);
+  const index = 'createFieldIndex true {"field_name":"n","field_schema":"integer"}';
+  assert.deepEqual(await written({ ...first, payloadIndexes }, created('a'), null), [`0 ${index}`], 'made before there was a key');
+  assert.equal((await written({ ...recordOf(SHARDS), payloadIndexes }, created('b'), FIGURES)).at(-1), `1+2 ${index}`);
   assert.deepEqual(await written(recordOf(SHARDS), { kind: 'dropShardKey', key: 'c' }, null), []);
 });
 

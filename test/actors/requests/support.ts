@@ -68,6 +68,7 @@ export class Peers {
       resharding: null,
       closedKeys: [],
       keyCopy: null,
+      payloadIndexes: new Map(),
     };
     this.show({ c: record });
   }

@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import { ROUTES } from '../../../http/routes.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionParams } from '../../../protocols/model/collection.js';
-import { OPERATION_SCHEMAS, type OperationName } from '../../../protocols/openapi/operations.js';
+import { OPERATION_SCHEMAS, type OperationName, type OperationSchema } from '../../../protocols/openapi/operations.js';
+import { ANYTHING } from '../../../protocols/openapi/schema.js';
 import { decodeAliasActions } from '../../../protocols/rest/aliases.js';
 import { decodeCollectionClusterUpdate, decodeCreateShardKey, decodeDeleteShardKey } from '../../../protocols/rest/cluster.js';
 import { BUILT_IN_DEFAULTS, decodeCreateCollection, decodeUpdateCollection } from '../../../protocols/rest/collections.js';
@@ -74,7 +75,11 @@ const DECODERS: Partial<Record<OperationName, Decode>> = {
   ),
 };
 
-const WITH_BODY = (Object.keys(OPERATION_SCHEMAS) as OperationName[]).filter((name) => 'body' in OPERATION_SCHEMAS[name]);
+/** All but those that take any JSON. */
+const WITH_BODY = (Object.keys(OPERATION_SCHEMAS) as OperationName[]).filter((name) => {
+  const operation: OperationSchema = OPERATION_SCHEMAS[name];
+  return operation.body !== undefined && operation.body !== ANYTHING;
+});
 
 function decodeWrite(operation: WriteOperation, body: Uint8Array): void {
   const { failure } = decodeUpdateBody(operation, body, {}, PARAMS);
@@ -111,7 +116,7 @@ for (const name of WITH_BODY.filter((described) => DECODERS[described] !== undef
       fc.property(bodyOf(schema), (body) => {
         const error = refusal(name, body);
         // Whether it fits a collection (wrongInput) and this release (unsupported) is not for the schema to say.
-        const formal = error !== null && error.code !== 'wrongInput' && error.code !== 'unsupported';
+        const formal = error !== null && error.code !== 'wrongInput' && error.code !== 'unsupported' && !isToItself(body);
         assert.ok(!formal, `${JSON.stringify(body)}: ${error?.message}`);
       }),
       { numRuns: RUNS },
@@ -130,6 +135,13 @@ for (const name of WITH_BODY.filter((described) => DECODERS[described] !== undef
       { numRuns: RUNS },
     );
   });
+}
+
+/** Whether a shard is to go where it is, which no schema says. */
+function isToItself(body: unknown): boolean {
+  const { move_shard, replicate_shard } = body as Record<string, Record<string, unknown> | undefined>;
+  const transfer = move_shard ?? replicate_shard;
+  return transfer !== undefined && transfer.from_peer_id === transfer.to_peer_id;
 }
 
 /** The value with another one, of any type, at one place. */
