@@ -7,7 +7,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import type { PeerCallStats } from '../context/call-stats.js';
 import type { Propose } from '../context/services.js';
 import type { ActorRef, ReplyTo } from '../runtime/behaviour.js';
-import type { Clock } from '../runtime/ports.js';
+import type { Clock, Timers } from '../runtime/ports.js';
 import type { TransferBoard } from '../transfers/board.js';
 import type { ClusterApi } from './cluster-api.js';
 import type { ConsensusLink } from './link.js';
@@ -21,6 +21,9 @@ export const AGREEMENT_MS = 10_000;
 export const JOIN_MS = 10_000;
 export const PEER_REQUEST_MS = 5000;
 
+/** Longest time that a request is held while this node has just started. */
+export const HOLD_MS = 10_000;
+
 export interface ConsensusClient {
   readonly api: ClusterApi;
   /** Resolves when the submission is agreed on and executed; see `NodeApi`. */
@@ -32,6 +35,7 @@ export interface ConsensusClientParts {
   readonly view: ConsensusView;
   readonly link: ConsensusLink;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly tickMs: number;
   readonly board: TransferBoard;
   readonly calls: PeerCallStats;
@@ -39,10 +43,25 @@ export interface ConsensusClientParts {
   readonly replicas: () => PeerDetails['replicas'];
 }
 
-export function consensusClient({ board, calls, clock, link, replicas, tickMs, view }: ConsensusClientParts): ConsensusClient {
+export function consensusClient({ board, calls, clock, link, replicas, tickMs, timers, view }: ConsensusClientParts): ConsensusClient {
   async function ask(make: (replyTo: ReplyTo<boolean>, timeoutMs: number) => ConsensusMessage, timeoutMs: number): Promise<boolean> {
     const left = Math.max(1, timeoutMs);
-    return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + graceOf(left));
+    return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + GRACE_MS);
+  }
+
+  function whenStarted(timeoutMs: number): Promise<void> | null {
+    if (view.whyNotStarted() === null) return null;
+    return new Promise<void>((resolve) => {
+      if (!view.isStarting) return resolve();
+      const cancelHold = view.hold(() => {
+        cancelTimer();
+        resolve();
+      });
+      const cancelTimer = timers.after(Math.max(1, Math.min(HOLD_MS, timeoutMs)), () => {
+        cancelHold();
+        resolve();
+      });
+    }).then(() => view.checkStarted());
   }
 
   const barrier = async (timeoutMs: number) => {
@@ -82,6 +101,7 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, v
     status: () => view.status(link.transport),
     state: () => view.agreed,
     checkStarted: () => view.checkStarted(),
+    whenStarted,
     barrier,
     removePeer,
     recover: (timeoutMs) => ask((replyTo, left) => ({ kind: 'recover', timeoutMs: left, replyTo }), timeoutMs),
@@ -109,12 +129,8 @@ export function detailsOf(view: ConsensusView, link: Pick<ConsensusLink, 'transp
   };
 }
 
-/**
- * Additional time for consensus: it counts deadlines in ticks, which are a little too long, and its error says more than a timeout here.
- */
-function graceOf(timeoutMs: number): number {
-  return 1000 + timeoutMs / 4;
-}
+/** Additional time for consensus, which counts deadlines in ticks: its error says more than a timeout here. */
+const GRACE_MS = 250;
 
 function actorOf({ actor }: ConsensusView): ActorRef<ConsensusMessage> {
   if (actor === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });

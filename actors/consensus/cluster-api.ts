@@ -75,6 +75,11 @@ export interface ClusterApi {
   /** Checks that this node may serve. Errors: `unavailable` after a start, while it may know less than what was agreed before. */
   checkStarted(): void;
   /**
+   * Null if this node may serve now. Else it resolves as soon as it may: requests are held for so long, at most ten seconds. Errors: as
+   * `checkStarted`, when the time is over.
+   */
+  whenStarted(timeoutMs: number): Promise<void> | null;
+  /**
    * Resolves once everything that was committed anywhere before the call is applied here. Errors: `unavailable` without a leader,
    * `timeout`.
    */

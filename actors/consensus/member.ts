@@ -161,7 +161,7 @@ function removeForCaller(draft: ConsensusDraft, message: MessageOf<'removePeer'>
   removePeerIfEmpty(draft, message, deadline(draft, message.timeoutMs));
 }
 
-/** The deadline in ticks, so that a process that stalled does not time out its callers. */
+/** The deadline in ticks, so that a process that stalled does not time out its callers; the last whole one, so that they hear in time. */
 function deadline({ member }: ConsensusDraft, timeoutMs: number): number {
-  return member.ticks + Math.max(1, Math.ceil(timeoutMs / member.settings.tickMs));
+  return member.ticks + Math.max(1, Math.floor(timeoutMs / member.settings.tickMs));
 }

@@ -7,7 +7,7 @@ import type { ClusterState } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { ActorRef } from '../runtime/behaviour.js';
-import type { Clock } from '../runtime/ports.js';
+import type { Cancel, Clock } from '../runtime/ports.js';
 import type { Assignments } from '../shard-log/assignments.js';
 import { mayServe } from './agreed/catching-up.js';
 import { silentPeers } from './agreed/health.js';
@@ -31,6 +31,8 @@ export class ConsensusView {
   #lastIndexAtStart: number | null = null;
   #leadsAtStart: Leads | null = null;
   #lastUpdateMs: number;
+  /** Called once requests may be served. */
+  readonly #held = new Set<() => void>();
 
   /** assignments: also gets each agreed state. */
   constructor(
@@ -47,6 +49,24 @@ export class ConsensusView {
     if (state.kind === 'Member') this.#lastIndexAtStart ??= lastIndex(state.raft.log);
     if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#showMember(state);
     this.#lastUpdateMs = this.clock.dateMs();
+    if (this.#held.size > 0 && (this.whyNotStarted() === null || state.kind === 'Broken')) this.#release();
+  }
+
+  #release(): void {
+    const held = [...this.#held];
+    this.#held.clear();
+    for (const release of held) release();
+  }
+
+  /** Calls `release` once this node serves requests, or cannot take part in its cluster, until it is cancelled. */
+  hold(release: () => void): Cancel {
+    this.#held.add(release);
+    return () => void this.#held.delete(release);
+  }
+
+  /** Whether what this node waits for may come by itself soon. */
+  get isStarting(): boolean {
+    return this.#state?.kind !== 'Broken';
   }
 
   /** Shows the agreed state. It never shows an older one, even while this node reads its log again or takes over the leader's state. */
@@ -76,20 +96,23 @@ export class ConsensusView {
     });
   }
 
-  /**
-   * Checks that requests may be served. Errors: `unavailable` while this node does not know what was agreed before it started, and another
-   * node may know it.
-   */
+  /** Checks that requests may be served. Errors: `unavailable`, see `whyNotStarted`. */
   checkStarted(): void {
+    const why = this.whyNotStarted();
+    if (why !== null) throw new TroupeError('unavailable', why, { retryAfterMs: 1000 });
+  }
+
+  /**
+   * Why requests are not served: this node does not know what was agreed before it started, and another node may know it. Null if they are.
+   */
+  whyNotStarted(): string | null {
     // A removed peer serves its own points.
-    if (this.isRemoved) return;
+    if (this.isRemoved) return null;
     const state = this.#state;
     // Without the agreed state the holders of points are unknown.
-    if (this.#agreed === null) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
-    if (this.#caughtUp || state?.kind !== 'Member' || mayServe(state)) return;
-    throw new TroupeError('unavailable', 'the node is starting, and does not know yet what its cluster has agreed on meanwhile', {
-      retryAfterMs: 1000,
-    });
+    if (this.#agreed === null) return 'the node is starting';
+    if (this.#caughtUp || state?.kind !== 'Member' || mayServe(state)) return null;
+    return 'the node is starting, and does not know yet what its cluster has agreed on meanwhile';
   }
 
   /**

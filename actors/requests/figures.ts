@@ -11,7 +11,7 @@ import { type ReplicaFacts, type ReportFacts, shardFigures } from './report.js';
 import type { Routes } from './routes.js';
 
 /** How long a node may take to tell its figures. After that it is left out, and the collection is yellow. */
-const FIGURES_MS = 2000;
+export const FIGURES_MS = 2000;
 
 /** Figures of this node's replica of a shard. Errors: `conflict` if this node has none. */
 export function replicaFigures(
@@ -38,13 +38,19 @@ export function replicaFacts(entry: CollectionEntry | null, engine: Pick<EngineP
   }));
 }
 
-/** Figures of one Active replica of each of these shards. A shard whose replicas don't answer is left out. */
-export async function figuresOf(routes: Routes, collection: string, uid: number, shards: readonly ShardId[]): Promise<ShardFigures[]> {
+/** Figures of one Active replica of each of these shards. A shard whose replicas don't answer in `limitMs` is left out. */
+export async function figuresOf(
+  routes: Routes,
+  collection: string,
+  uid: number,
+  shards: readonly ShardId[],
+  limitMs = FIGURES_MS,
+): Promise<ShardFigures[]> {
   const seen = nothingSeen(collection, uid, routes.random.next());
   const asked = shards.map(async (shardId) => {
-    const job = { seen, shards: [shardId], params: {}, deadlineMs: routes.clock.nowMs() + FIGURES_MS };
+    const job = { seen, shards: [shardId], params: {}, deadlineMs: routes.clock.nowMs() + limitMs };
     const answers = await askShards(routes, job, async ({ peer, shards: share }) => {
-      const answer = await routes.call(peer, { kind: 'figures', collection, uid, shards: share }, FIGURES_MS);
+      const answer = await routes.call(peer, { kind: 'figures', collection, uid, shards: share }, limitMs);
       return answer.kind === 'figures' ? answer.figures : [];
     });
     return answers.flat();

@@ -58,7 +58,7 @@ export interface NodeApi {
    * The collection with the figures of one replica of each shard. A shard whose replicas don't answer is left out, and the collection is
    * not green then. Errors: as `info`.
    */
-  wholeInfo(name: string): Promise<CollectionView>;
+  wholeInfo(name: string, timeoutMs?: number): Promise<CollectionView>;
   /**
    * Has the listener called in each change of what readers may read for clients without asking the main thread; it may call `take` later, which
    * returns all that has changed since it was called last.

@@ -14,7 +14,7 @@ import { deadReplicas, type NodeView } from '../context/view.js';
 import type { IndexAs } from '../migration/start.js';
 import { answerCalls } from '../requests/answer-call.js';
 import { type Found, Names } from '../requests/collection-names.js';
-import { figuresOf, replicaFacts } from '../requests/figures.js';
+import { FIGURES_MS, figuresOf, replicaFacts } from '../requests/figures.js';
 import { indexAs } from '../requests/new-shards.js';
 import { type Agreed, ClusterPoints } from '../requests/points.js';
 import { type CollectionView, type ReportFacts, replicaStatus, reportFacts, viewOfFigures } from '../requests/report.js';
@@ -45,6 +45,7 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
   const cluster = startCluster({
     options,
     clock,
+    timers: ports.timers,
     assignments,
     calls,
     answer: countedAnswers(answer, calls.answered, watch),
@@ -109,16 +110,31 @@ export class ClusterNode extends NodeOnDisk {
     return this.started.submit({ kind: 'operation', operation: { kind: 'changeAliases', actions } }, timeoutMs);
   }
 
+  override read(name: string, operation: ReadOperation, request: RawRequest): Promise<Uint8Array> {
+    const held = this.#whenStarted(request);
+    return held === null ? super.read(name, operation, request) : held.then(() => super.read(name, operation, request));
+  }
+
+  override write(name: string, operation: WriteOperation, wait: boolean, request: RawRequest): Promise<Uint8Array> {
+    const held = this.#whenStarted(request);
+    return held === null ? super.write(name, operation, wait, request) : held.then(() => super.write(name, operation, wait, request));
+  }
+
+  #whenStarted({ deadlineMs }: RawRequest): Promise<void> | null {
+    return this.cluster.whenStarted(deadlineMs - this.running.clock.nowMs());
+  }
+
   protected override async limitFigures(found: Found): Promise<readonly ShardFigures[]> {
     if (found.record === null) return super.limitFigures(found);
     return figuresOf(this.routes, found.name, found.record.uid, [...servingShards(found.record).keys()]);
   }
 
-  async wholeInfo(name: string): Promise<CollectionView> {
+  async wholeInfo(name: string, timeoutMs = FIGURES_MS): Promise<CollectionView> {
     const found = this.names.find(name);
     if (found.record === null) return this.info(name);
     const wanted = servingShards(found.record);
-    const figures = await figuresOf(this.routes, found.name, found.record.uid, [...wanted.keys()]);
+    const limitMs = Math.min(timeoutMs, FIGURES_MS);
+    const figures = await figuresOf(this.routes, found.name, found.record.uid, [...wanted.keys()], limitMs);
     return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: wanted.size });
   }
 

@@ -149,7 +149,7 @@ export abstract class NodeOnDisk implements NodeApi {
   abstract updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig, timeoutMs?: number): Promise<boolean>;
   abstract deleteCollection(name: string, timeoutMs?: number): Promise<boolean>;
   abstract changeAliases(actions: readonly AliasAction[], timeoutMs?: number): Promise<boolean>;
-  abstract wholeInfo(name: string): Promise<CollectionView>;
+  abstract wholeInfo(name: string, timeoutMs?: number): Promise<CollectionView>;
 
   listCollections(): string[] {
     return this.names.list();

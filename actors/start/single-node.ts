@@ -11,7 +11,7 @@ import type { CollectionView } from '../requests/report.js';
 import { type LiveNode, type NodeBase, runNode } from './node-base.js';
 import { NodeOnDisk } from './node-on-disk.js';
 
-/** Longest time a collection may take to open, change or go. */
+/** Longest time a collection may take to open, change or go, unless a request says less. */
 const ADMINISTRATION_MS = 600_000;
 
 export function startSingleNode(base: NodeBase): SingleNode {
@@ -36,24 +36,28 @@ export class SingleNode extends NodeOnDisk {
     super(running, new Names(running.view, () => null, checkKnows));
   }
 
-  createCollection(name: string, config: CollectionConfig): Promise<boolean> {
+  createCollection(name: string, config: CollectionConfig, timeoutMs = ADMINISTRATION_MS): Promise<boolean> {
     const folder = folderName(name);
     return this.withReplicaRoom(name, ownShards(config).length, () =>
-      this.running.actor.ask((replyTo) => ({ kind: 'create', name, folder, config, replyTo }), ADMINISTRATION_MS),
+      this.running.actor.ask((replyTo) => ({ kind: 'create', name, folder, config, replyTo }), timeoutMs),
     );
   }
 
-  async updateCollection(name: string, change: (config: CollectionConfig) => CollectionConfig): Promise<boolean> {
-    return this.names.entry(name).actor.ask((replyTo) => ({ kind: 'update', change, replyTo }), ADMINISTRATION_MS);
+  async updateCollection(
+    name: string,
+    change: (config: CollectionConfig) => CollectionConfig,
+    timeoutMs = ADMINISTRATION_MS,
+  ): Promise<boolean> {
+    return this.names.entry(name).actor.ask((replyTo) => ({ kind: 'update', change, replyTo }), timeoutMs);
   }
 
-  deleteCollection(name: string): Promise<boolean> {
+  deleteCollection(name: string, timeoutMs = ADMINISTRATION_MS): Promise<boolean> {
     const folder = this.running.view.collections.get(name)?.folder ?? folderName(name);
-    return this.running.actor.ask((replyTo) => ({ kind: 'delete', folder, replyTo }), ADMINISTRATION_MS);
+    return this.running.actor.ask((replyTo) => ({ kind: 'delete', folder, replyTo }), timeoutMs);
   }
 
-  changeAliases(actions: readonly AliasAction[]): Promise<boolean> {
-    return this.running.actor.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), ADMINISTRATION_MS);
+  changeAliases(actions: readonly AliasAction[], timeoutMs = ADMINISTRATION_MS): Promise<boolean> {
+    return this.running.actor.ask((replyTo) => ({ kind: 'changeAliases', actions, replyTo }), timeoutMs);
   }
 
   async wholeInfo(name: string): Promise<CollectionView> {

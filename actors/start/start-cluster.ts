@@ -11,7 +11,7 @@ import { consensusBehaviour } from '../consensus/shell.js';
 import { ConsensusView } from '../consensus/view.js';
 import type { PeerCallStats } from '../context/call-stats.js';
 import { CONSENSUS, type StartConsensus, TRANSFERS } from '../node/shell.js';
-import type { Clock } from '../runtime/ports.js';
+import type { Clock, Timers } from '../runtime/ports.js';
 import type { Assignments } from '../shard-log/assignments.js';
 import { TransferBoard } from '../transfers/board.js';
 import { type TransfersProps, transfersBehaviour } from '../transfers/shell.js';
@@ -29,6 +29,7 @@ export interface StartedCluster extends ConsensusClient {
 export interface ClusterParts {
   readonly options: ClusterOptions;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly assignments: Assignments;
   /** What is counted of calls between this node and its peers. */
   readonly calls: PeerCallStats;
@@ -44,11 +45,11 @@ export interface ClusterParts {
 }
 
 export function startCluster(parts: ClusterParts): StartedCluster {
-  const { answer, assignments, calls, clock, deadReplicas, hasGoneAlone, options, replicas, transfers } = parts;
+  const { answer, assignments, calls, clock, deadReplicas, hasGoneAlone, options, replicas, timers, transfers } = parts;
   const board = new TransferBoard();
   const view = new ConsensusView(clock, assignments);
   const link: ConsensusLink = new ConsensusLink(options.transport, view, () => detailsOf(view, link, replicas()), answer, hasGoneAlone);
-  const { api, propose, submit } = consensusClient({ view, link, clock, replicas, tickMs: options.tickMs, board, calls });
+  const { api, propose, submit } = consensusClient({ view, link, clock, timers, replicas, tickMs: options.tickMs, board, calls });
   return {
     api,
     submit,

@@ -157,7 +157,7 @@ export function mapOrAbsent<Key extends string | number, Struct>(
 }
 
 /** A struct of one field, as that field's value. */
-export function only<Value>(name: string, field: FieldCodec<Value>): StructCodec<Value> {
+export function fieldAs<Value>(name: string, field: FieldCodec<Value>): StructCodec<Value> {
   return {
     read: (fields) => field.read(fields, name),
     write: (value) => ({ [name]: field.write === undefined ? value : field.write(value) }),

@@ -12,6 +12,7 @@ import {
   CONFIG,
   FIELD_SCHEMA,
   FLAG_FIELD,
+  fieldAs,
   INTEGER,
   INTEGER_OR_NULL,
   listOfField,
@@ -20,7 +21,6 @@ import {
   nested,
   nullable,
   nullableOrAbsent,
-  only,
   REPLICA_STATE,
   SHARD_KEY,
   type StructCodec,
@@ -123,7 +123,7 @@ const COLLECTION = structOf<CollectionRecord>({
   resharding: nullable(nested(RESHARDING)),
   closedKeys: listOfField('key', SHARD_KEY),
   keyCopy: nullable(nested(KEY_COPY)),
-  payloadIndexes: mapOrAbsent('field', TEXT_FIELD, only('schema', FIELD_SCHEMA)),
+  payloadIndexes: mapOrAbsent('field', TEXT_FIELD, fieldAs('schema', FIELD_SCHEMA)),
 });
 
 const COLLECTIONS = mapOf('name', TEXT_FIELD, COLLECTION);
@@ -159,10 +159,10 @@ const HEAD = structOf<Pick<ClusterState, 'clusterId' | 'appliedIndex' | 'members
 });
 
 const TAIL = structOf<Pick<ClusterState, 'aliases' | 'marks' | 'plannedMoves' | 'metadata' | 'sessions'>>({
-  aliases: mapOf('alias', TEXT_FIELD, only('collection', TEXT_FIELD)),
+  aliases: mapOf('alias', TEXT_FIELD, fieldAs('collection', TEXT_FIELD)),
   marks: mapOf('peerId', INTEGER, structOf<PeerMark>({ listens: FLAG_FIELD, leaving: nullable(wordOf(['removal', 'drain'])) })),
   plannedMoves: PLANNED_MOVES,
-  metadata: mapOrAbsent('key', TEXT_FIELD, only('value', TEXT_FIELD)),
+  metadata: mapOrAbsent('key', TEXT_FIELD, fieldAs('value', TEXT_FIELD)),
   sessions: mapOf(
     'peerId',
     INTEGER,

@@ -59,5 +59,23 @@ export function agreementMsOf(query: QueryParameters): number {
  */
 export async function upToDate({ cluster }: NodeApi, query: QueryParameters): Promise<void> {
   if (asksForAgreement(query)) await cluster?.barrier(agreementMsOf(query));
-  else cluster?.checkStarted();
+  else await cluster?.whenStarted(agreementMsOf(query));
+}
+
+/**
+ * Waits while a node of a cluster has just started, so that a change of settings is not refused for that. Returns what is left of the
+ * request's time in milliseconds; undefined where it has said none. Errors: `unavailable` when the time is over.
+ */
+export async function timeLeft({ node, nowMs }: DoorServices, query: QueryParameters): Promise<number | undefined> {
+  const timeoutMs = timeoutMsOf(query);
+  const held = node.cluster?.whenStarted(agreementMsOf(query)) ?? null;
+  if (held === null) return timeoutMs;
+  const endMs = nowMs() + agreementMsOf(query);
+  await held;
+  return Math.max(1, endMs - nowMs());
+}
+
+/** As `timeLeft`, with a default. */
+export async function agreementMsLeft(services: DoorServices, query: QueryParameters): Promise<number> {
+  return (await timeLeft(services, query)) ?? AGREEMENT_MS;
 }

@@ -3,7 +3,7 @@
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import { flagParameter } from '../../protocols/rest/parameters.js';
 import { type HttpAnswer, result } from '../context/answer.js';
-import { agreementMsOf, type NodeRequest, settingsOf, upToDate } from '../context/node-request.js';
+import { agreementMsLeft, type NodeRequest, settingsOf, upToDate } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
 import { agreedState } from '../reports/cluster-report.js';
 import { clusterOf } from './cluster.js';
@@ -31,8 +31,9 @@ export async function deleteMetadata(services: DoorServices, request: OnKey): Pr
 }
 
 /** With `wait` the answer comes when every node that can be reached has the change, else when it is agreed on. */
-async function setMetadata({ node }: DoorServices, { path, query }: OnKey, value: string | null): Promise<HttpAnswer> {
+async function setMetadata(services: DoorServices, { path, query }: OnKey, value: string | null): Promise<HttpAnswer> {
   const wait = flagParameter(query, 'wait');
-  const timeoutMs = agreementMsOf(query);
-  return result(await clusterOf(node).change({ kind: 'setMetadata', key: path.key, value }, timeoutMs, wait));
+  const cluster = clusterOf(services.node);
+  const timeoutMs = await agreementMsLeft(services, query);
+  return result(await cluster.change({ kind: 'setMetadata', key: path.key, value }, timeoutMs, wait));
 }

@@ -10,14 +10,17 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { flagParameter, type QueryParameters } from '../../protocols/rest/parameters.js';
 import { agreementMsOf } from '../context/node-request.js';
+import type { DoorServices } from '../context/services.js';
 import { agreedState } from '../reports/cluster-report.js';
 
 /** Time for peers to say how large their replicas are; those of a peer that does not answer are taken from others. */
 const DESCRIBE_MS = 2000;
 
+type NowMs = DoorServices['nowMs'];
+
 /** Errors: `notFound`; `wrongInput` when a replica has nowhere to go, or the peer is the only one. */
-export async function drain(cluster: ClusterApi, peerId: PeerId, query: QueryParameters): Promise<object> {
-  const { sizes, state, timeoutMs } = await newest(cluster, query);
+export async function drain(cluster: ClusterApi, peerId: PeerId, query: QueryParameters, nowMs: NowMs): Promise<object> {
+  const { endMs, sizes, state } = await newest(cluster, query, nowMs);
   checkPeer(state, peerId);
   if (state.membership.every((member) => member.peerId === peerId || !member.voter))
     throw new TroupeError('wrongInput', `peer ${peerId} is the only one with a vote: let another one join first`);
@@ -29,7 +32,7 @@ export async function drain(cluster: ClusterApi, peerId: PeerId, query: QueryPar
       'wrongInput',
       `peer ${peerId} cannot be drained: shard ${stuck.shardId} of \`${stuck.collection}\`: ${stuck.reason}`,
     );
-  await cluster.change({ kind: 'markPeer', peerId, listens: null, leaving: 'drain' }, timeoutMs);
+  await cluster.change({ kind: 'markPeer', peerId, listens: null, leaving: 'drain' }, Math.max(1, endMs - nowMs()));
   return planReport(state, plan, sizes, true);
 }
 
@@ -39,18 +42,25 @@ export async function keep(cluster: ClusterApi, peerId: PeerId, query: QueryPara
   return cluster.change({ kind: 'markPeer', peerId, listens: null, leaving: 'stays' }, agreementMsOf(query));
 }
 
-export async function rebalance(cluster: ClusterApi, query: QueryParameters): Promise<object> {
-  const { sizes, state, timeoutMs } = await newest(cluster, query);
+export async function rebalance(cluster: ClusterApi, query: QueryParameters, nowMs: NowMs): Promise<object> {
+  const { endMs, sizes, state } = await newest(cluster, query, nowMs);
   const plan = planRebalance(state, sizes);
   const dry = flagParameter(query, 'dry_run');
-  if (!dry) await cluster.change({ kind: 'planMoves', moves: plan.moves }, timeoutMs);
+  if (!dry) await cluster.change({ kind: 'planMoves', moves: plan.moves }, Math.max(1, endMs - nowMs()));
   return planReport(state, plan, sizes, !dry);
 }
 
-async function newest(cluster: ClusterApi, query: QueryParameters): Promise<{ state: ClusterState; sizes: Sizes; timeoutMs: number }> {
-  const timeoutMs = agreementMsOf(query);
-  await cluster.barrier(timeoutMs);
-  const details = await cluster.describePeers(Math.min(timeoutMs, DESCRIBE_MS));
+/** endMs: when the request's time is over. */
+async function newest(
+  cluster: ClusterApi,
+  query: QueryParameters,
+  nowMs: NowMs,
+): Promise<{ state: ClusterState; sizes: Sizes; endMs: number }> {
+  const endMs = nowMs() + agreementMsOf(query);
+  const leftMs = () => Math.max(1, endMs - nowMs());
+  await cluster.whenStarted(leftMs());
+  await cluster.barrier(leftMs());
+  const details = await cluster.describePeers(Math.min(leftMs(), DESCRIBE_MS));
   const state = agreedState(cluster);
   const sizes = new Map<string, number>();
   for (const peer of details.values()) {
@@ -59,7 +69,7 @@ async function newest(cluster: ClusterApi, query: QueryParameters): Promise<{ st
       if (uid !== undefined) sizes.set(shardName(uid, shardId), Math.max(bytes, sizes.get(shardName(uid, shardId)) ?? 0));
     }
   }
-  return { state, sizes, timeoutMs };
+  return { state, sizes, endMs };
 }
 
 /** moves: without `from` a copy is made, without `to` a replica is dropped. balance: what each peer holds before and after. */

@@ -7,7 +7,7 @@ import type { CollectionClusterUpdate, PeerId } from '../../protocols/model/clus
 import { decodeCollectionClusterUpdate, decodeCreateShardKey, decodeDeleteShardKey, peerIdFromText } from '../../protocols/rest/cluster.js';
 import { flagParameter, type QueryParameters, unsigned } from '../../protocols/rest/parameters.js';
 import { type HttpAnswer, result } from '../context/answer.js';
-import { agreementMsOf, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../context/node-request.js';
+import { agreementMsLeft, type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
 import { agreedState, clusterReport, collectionRecord, collectionReport, nodesReport, shardKeysReport } from '../reports/cluster-report.js';
 import { drain, keep, rebalance } from './cluster-plans.js';
@@ -35,12 +35,12 @@ export async function peersTelemetry({ node, reports }: DoorServices, { query }:
   return { kind: 'long', key: null, value: () => report };
 }
 
-export async function removePeer({ node }: DoorServices, { path, query }: OnPeer): Promise<HttpAnswer> {
+export async function removePeer(services: DoorServices, { path, query }: OnPeer): Promise<HttpAnswer> {
   const peerId = peerOf(path.peer_id);
   if (typeof peerId !== 'number') return peerId;
   const force = flagParameter(query, 'force');
-  const timeoutMs = agreementMsOf(query);
-  return result(await clusterOf(node, 'Distributed mode disabled.').removePeer(peerId, force, timeoutMs));
+  const cluster = clusterOf(services.node, 'Distributed mode disabled.');
+  return result(await cluster.removePeer(peerId, force, await agreementMsLeft(services, query)));
 }
 
 export function drainPeer(services: DoorServices, request: OnPeer): Promise<HttpAnswer> {
@@ -51,12 +51,12 @@ export function cancelDrain(services: DoorServices, request: OnPeer): Promise<Ht
   return onPeer(services, request, keep);
 }
 
-export async function rebalanceCluster({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
-  return result(await rebalance(clusterOf(node), query));
+export async function rebalanceCluster({ node, nowMs }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+  return result(await rebalance(clusterOf(node), query, nowMs));
 }
 
-export async function recoverPeer({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
-  return result(await clusterOf(node).recover(agreementMsOf(query)));
+export async function recoverPeer(services: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+  return result(await clusterOf(services.node).recover(await agreementMsLeft(services, query)));
 }
 
 export async function collectionReplicas({ identity, node, nowMs }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
@@ -97,19 +97,19 @@ export async function updateCollectionCluster(services: DoorServices, request: O
   return setUp(services, request, decodeCollectionClusterUpdate(settingsOf(request)));
 }
 
-async function setUp({ node }: DoorServices, { path, query }: OnCollection, operation: CollectionClusterUpdate): Promise<HttpAnswer> {
-  const timeoutMs = agreementMsOf(query);
-  const done = await clusterOf(node).updateCollectionCluster(path.collection_name, operation, timeoutMs);
+async function setUp(services: DoorServices, { path, query }: OnCollection, operation: CollectionClusterUpdate): Promise<HttpAnswer> {
+  const cluster = clusterOf(services.node);
+  const done = await cluster.updateCollectionCluster(path.collection_name, operation, await agreementMsLeft(services, query));
   return result(operation.kind === 'activateReplica' ? { activated: done, warning: activationWarning(operation) } : done);
 }
 
 async function onPeer(
-  { node }: DoorServices,
+  { node, nowMs }: DoorServices,
   { path, query }: OnPeer,
-  run: (cluster: ClusterApi, peerId: PeerId, query: QueryParameters) => Promise<unknown>,
+  run: (cluster: ClusterApi, peerId: PeerId, query: QueryParameters, nowMs: DoorServices['nowMs']) => Promise<unknown>,
 ): Promise<HttpAnswer> {
   const peerId = peerOf(path.peer_id);
-  return typeof peerId === 'number' ? result(await run(clusterOf(node), peerId, query)) : peerId;
+  return typeof peerId === 'number' ? result(await run(clusterOf(node), peerId, query, nowMs)) : peerId;
 }
 
 /** The peer of this id, or the answer that it names none. */

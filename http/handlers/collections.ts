@@ -7,6 +7,7 @@ import { decodeAliasActions } from '../../protocols/rest/aliases.js';
 import { optionsWithoutEffect } from '../../protocols/rest/collection-hints.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../../protocols/rest/collections.js';
 import {
+  asksForAgreement,
   checkNewCollectionName,
   type QueryParameters,
   textParameter,
@@ -16,7 +17,7 @@ import {
 import { addVector, decodeNewVector, removeVector } from '../../protocols/rest/vector-names.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import { LongObject, longList } from '../context/long-value.js';
-import { type NodeRequest, settingsOf, timeoutMsOf, upToDate } from '../context/node-request.js';
+import { type NodeRequest, settingsOf, timeLeft, timeoutMsOf, upToDate } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
 import { agreedState } from '../reports/cluster-report.js';
 
@@ -26,15 +27,16 @@ type OnVector = NodeRequest<'collection_name' | 'vector_name'>;
 const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
 const COMPLETED_DEFAULT = 16;
 
+/** Also on a node that has just started, of what it knows by then. */
 export async function listCollections({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
-  await upToDate(node, query);
+  if (asksForAgreement(query)) await upToDate(node, query);
   const value = () => LongObject.of({ collections: longList(node.listCollections(), (name) => ({ name })) });
   return { kind: 'long', key: 'collections', value };
 }
 
 export async function info({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
   await upToDate(node, query);
-  return result(await node.wholeInfo(path.collection_name));
+  return result(await node.wholeInfo(path.collection_name, timeoutMsOf(query)));
 }
 
 export async function exists({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
@@ -45,9 +47,9 @@ export async function exists({ node }: DoorServices, { path, query }: OnCollecti
 export async function create(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {
   const { path, query } = request;
   const name = path.collection_name;
-  const timeoutMs = timeoutMsOf(query);
   checkNewCollectionName(name);
   const { node } = services;
+  const timeoutMs = await timeLeft(services, query);
   const config = decodeCreateCollection(settingsOf(request), services.defaults, peerCount(node));
   checkCollectionLimit(services, name);
   services.disk.require(0);
@@ -66,17 +68,17 @@ export async function update(services: DoorServices, request: OnCollection): Pro
   const { path, query } = request;
   const { node } = services;
   const name = path.collection_name;
-  const timeoutMs = timeoutMsOf(query);
   const change = decodeUpdateCollection(settingsOf(request));
+  const timeoutMs = await timeLeft(services, query);
   await node.updateCollection(name, (config) => applyCollectionChange(config, change), timeoutMs);
   // Somebody else may have deleted it since.
   if (node.exists(name)) warnOfHints(services, name, node.info(name).config);
   return result(true);
 }
 
-export async function remove({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
-  const timeoutMs = timeoutMsOf(query);
-  return result(await node.deleteCollection(path.collection_name, timeoutMs));
+export async function remove(services: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
+  const timeoutMs = await timeLeft(services, query);
+  return result(await services.node.deleteCollection(path.collection_name, timeoutMs));
 }
 
 export async function createVectorName(services: DoorServices, request: OnVector): Promise<HttpAnswer> {
@@ -99,9 +101,9 @@ export async function allAliases({ node }: DoorServices, { query }: NodeRequest)
   return result({ aliases: node.aliases(null) });
 }
 
-export async function handleAliasChanges({ node }: DoorServices, request: NodeRequest): Promise<HttpAnswer> {
-  const timeoutMs = timeoutMsOf(request.query);
-  return result(await node.changeAliases(decodeAliasActions(settingsOf(request)), timeoutMs));
+export async function handleAliasChanges(services: DoorServices, request: NodeRequest): Promise<HttpAnswer> {
+  const actions = decodeAliasActions(settingsOf(request));
+  return result(await services.node.changeAliases(actions, await timeLeft(services, request.query)));
 }
 
 /** The optimizations report with the parts that `with` names. */

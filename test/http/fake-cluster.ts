@@ -54,6 +54,10 @@ export class FakeCluster implements ClusterApi {
     if (this.starts) throw new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 });
   }
 
+  whenStarted(): Promise<void> | null {
+    return this.starts ? Promise.reject(new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 })) : null;
+  }
+
   async barrier(timeoutMs: number): Promise<void> {
     this.note(`barrier ${timeoutMs}`);
   }

@@ -12,7 +12,15 @@ const CLOCK = { nowMs: () => 0, dateMs: () => 0 };
 
 function nodeWith(view: ConsensusView): ConsensusClient {
   const counts = { calls: { made: new CallStats(), answered: new CallStats() }, board: new TransferBoard() };
-  return consensusClient({ view, clock: CLOCK, tickMs: 100, link: {} as ConsensusLink, replicas: () => [], ...counts });
+  return consensusClient({
+    view,
+    clock: CLOCK,
+    timers: { after: () => () => {} },
+    tickMs: 100,
+    link: {} as ConsensusLink,
+    replicas: () => [],
+    ...counts,
+  });
 }
 
 /** The outcome that a caller hears when the actor's end is this error. */

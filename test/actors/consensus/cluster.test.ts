@@ -170,7 +170,8 @@ test('a node that starts serves nothing before it knows all that was agreed befo
   for (const name of ['old', 'new']) {
     const refused = { code: 'unavailable', message: /is starting/ };
     assert.throws(() => again.cluster.checkStarted(), refused);
-    await assert.rejects(again.api.read(name, 'count', { body: null, deadlineMs: world.world.nowMs + 1000 } as never), refused);
+    const count = again.api.read(name, 'count', { body: null, deadlineMs: world.world.nowMs + 500 } as never);
+    await assert.rejects(world.run(count), refused);
   }
   // Nobody comes: what it has is better than nothing, and what it does not know may be there.
   await world.until(() => again.cluster.status().leaderless, 'it gives up to wait for a leader');
@@ -187,6 +188,24 @@ test('a node that starts serves nothing before it knows all that was agreed befo
   world.network.cut(world.uri(3), world.uri(2));
   await world.until(() => again.cluster.status().raft?.leader === null, 'its leader is gone');
   again.cluster.checkStarted();
+});
+
+test('a request to a node that has just started is held until the node knows what was agreed, or the time of the request is over', async () => {
+  const [one, , three] = (await world.founded(3)) as [FakeNode, FakeNode, FakeNode];
+  await world.kill(three);
+  await world.run(one.api.createCollection('new', sampleConfig()));
+  world.network.cut(world.uri(3), world.uri(1));
+  world.network.cut(world.uri(3), world.uri(2));
+  const again = await world.start(3, null);
+  await world.until(() => again.cluster.state() !== null, 'its log is read');
+  const patient = again.cluster.whenStarted(60_000);
+  const startedMs = world.world.nowMs;
+  await assert.rejects(world.run(again.cluster.whenStarted(300) as Promise<void>), { code: 'unavailable', message: /is starting/ });
+  assert.ok(world.world.nowMs - startedMs < 400);
+  world.network.heal();
+  await world.run(patient as Promise<void>);
+  assert.ok(again.api.exists('new'));
+  assert.equal(again.cluster.whenStarted(1000), null);
 });
 
 test('a node whose log refuses a write is as one that crashed, and comes back when there is room again', async () => {
