@@ -74,15 +74,15 @@ const TABLE: Readonly<Record<OperationName, Row>> = {
   healthz: node('GET', '/healthz', null, 'open', service.alive),
   livez: node('GET', '/livez', null, 'open', service.alive),
   readyz: node('GET', '/readyz', null, 'open', service.ready),
-  telemetry: node('GET', '/telemetry', null, 'r', service.telemetry),
-  metrics: node('GET', '/metrics', null, 'r', service.metrics),
+  telemetry: node('GET', '/telemetry', null, 'global', service.telemetry),
+  metrics: node('GET', '/metrics', null, 'global', service.metrics),
   openapi: node('GET', '/openapi.json', null, 'open', openapi),
   docs: node('GET', '/docs', null, 'open', service.docs),
-  get_issues: node('GET', '/issues', null, 'm', service.issues),
+  get_issues: node('GET', '/issues', null, 'known', service.issues),
   clear_issues: node('DELETE', '/issues', null, 'm', service.clearIssues),
 
   // Collections
-  get_collections: node('GET', '/collections', 'qdrant.Collections/List', 'r', collections.listCollections),
+  get_collections: node('GET', '/collections', 'qdrant.Collections/List', 'known', collections.listCollections),
   get_collection: node('GET', COLLECTION, 'qdrant.Collections/Get', 'r', collections.info),
   create_collection: node('PUT', COLLECTION, 'qdrant.Collections/Create', 'm', collections.create),
   update_collection: node('PATCH', COLLECTION, 'qdrant.Collections/Update', 'm', collections.update),
@@ -90,7 +90,7 @@ const TABLE: Readonly<Record<OperationName, Row>> = {
   collection_exists: node('GET', `${COLLECTION}/exists`, 'qdrant.Collections/CollectionExists', 'r', collections.exists),
   get_optimizations: node('GET', `${COLLECTION}/optimizations`, null, 'r', collections.optimizations),
   get_collection_aliases: node('GET', `${COLLECTION}/aliases`, 'qdrant.Collections/ListCollectionAliases', 'r', collections.aliasesOf),
-  get_collections_aliases: node('GET', '/aliases', 'qdrant.Collections/ListAliases', 'r', collections.allAliases),
+  get_collections_aliases: node('GET', '/aliases', 'qdrant.Collections/ListAliases', 'known', collections.allAliases),
   update_aliases: node('POST', '/collections/aliases', 'qdrant.Collections/UpdateAliases', 'm', collections.handleAliasChanges),
   create_field_index: write('PUT', `${COLLECTION}/index`, 'qdrant.Points/CreateFieldIndex', 'createFieldIndex'),
   delete_field_index: write('DELETE', `${COLLECTION}/index/{field_name}`, 'qdrant.Points/DeleteFieldIndex', 'deleteFieldIndex'),
@@ -139,8 +139,8 @@ const TABLE: Readonly<Record<OperationName, Row>> = {
   facet: read('POST', `${COLLECTION}/facet`, 'qdrant.Points/Facet', 'facet'),
 
   // Cluster
-  cluster_status: node('GET', '/cluster', null, 'm', cluster.status),
-  cluster_telemetry: node('GET', '/cluster/telemetry', null, 'r', cluster.peersTelemetry),
+  cluster_status: node('GET', '/cluster', null, 'global', cluster.status),
+  cluster_telemetry: node('GET', '/cluster/telemetry', null, 'global', cluster.peersTelemetry),
   remove_peer: node('DELETE', '/cluster/peer/{peer_id}', null, 'm', cluster.removePeer),
   list_cluster_metadata: node('GET', '/cluster/metadata/keys', null, 'm', metadata.listMetadata),
   get_cluster_metadata: node('GET', METADATA_KEY, null, 'm', metadata.getMetadata),
@@ -170,9 +170,9 @@ const TABLE: Readonly<Record<OperationName, Row>> = {
   recover_current_peer: node('POST', '/cluster/recover', null, 'm', cluster.recoverPeer),
 
   // Snapshots
-  list_full_snapshots: node('GET', '/snapshots', 'qdrant.Snapshots/ListFull', 'r', snapshots.listAt(snapshots.full)),
+  list_full_snapshots: node('GET', '/snapshots', 'qdrant.Snapshots/ListFull', 'global', snapshots.listAt(snapshots.full)),
   create_full_snapshot: node('POST', '/snapshots', 'qdrant.Snapshots/CreateFull', 'm', snapshots.createAt(snapshots.full)),
-  get_full_snapshot: download(`/snapshots/${SNAPSHOT}`, 'r', snapshots.downloadAt(snapshots.full)),
+  get_full_snapshot: download(`/snapshots/${SNAPSHOT}`, 'global', snapshots.downloadAt(snapshots.full)),
   delete_full_snapshot: node('DELETE', `/snapshots/${SNAPSHOT}`, 'qdrant.Snapshots/DeleteFull', 'm', snapshots.removeAt(snapshots.full)),
   list_snapshots: node('GET', `${COLLECTION}/snapshots`, 'qdrant.Snapshots/List', 'r', snapshots.listAt(snapshots.ofCollection)),
   create_snapshot: node('POST', `${COLLECTION}/snapshots`, 'qdrant.Snapshots/Create', 'w', snapshots.createAt(snapshots.ofCollection)),

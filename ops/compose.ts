@@ -6,6 +6,9 @@ import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api
 import type { NodeApi } from '../actors/requests/node-api.js';
 import { LongWorks } from '../actors/runtime/long-works.js';
 import { startNode } from '../actors/start/start-node.js';
+import { DoorAccess } from '../http/access/door-access.js';
+import { openKnownCallers } from '../http/access/known-callers.js';
+import { ExistingValues } from '../http/access/value-exists.js';
 import { Reports } from '../http/context/reports.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
@@ -20,6 +23,7 @@ import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
 import { steadyNowMs } from '../storage/threads/clock.js';
 import { logBudgetBytes } from '../storage/wal/log-budget.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
+import { accessSettings } from './config/access-settings.js';
 import { readBackupPlans } from './config/backup-settings.js';
 import { clientGateFor } from './config/client-settings.js';
 import { collectionDefaults } from './config/collection-defaults.js';
@@ -122,8 +126,10 @@ export async function compose(
   const membership = watchMembership(node.cluster);
   const httpLog = logOf('http');
   const monotonicMs = (): number => performance.now();
+  const callers = await openKnownCallers(accessSettings(settings), Date.now);
   const services: DoorServices = {
     node,
+    access: callers === null ? null : new DoorAccess(callers, new ExistingValues({ node, nowMs: steadyNowMs })),
     identity: identityOf(node, identity),
     defaults: collectionDefaults(settings),
     maxCollections: storage.max_collections,

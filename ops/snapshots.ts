@@ -9,6 +9,7 @@ import type { DiskMarks } from '../storage/disk/disk-room.js';
 import { localArchivePath, readArchiveLocation, requireUrlRecovery } from '../storage/snapshot-store/archive-location.js';
 import { fetchArchive } from '../storage/snapshot-store/fetch-archive.js';
 import { checkArchive } from './check-archive.js';
+import { accessSettings } from './config/access-settings.js';
 import type { NodeSettings } from './config/settings.js';
 import { snapshotStoreFor, snapshotUrlsAllowed } from './config/snapshot-settings.js';
 import type { ModuleLog } from './log.js';
@@ -44,7 +45,7 @@ function tempFolderOf({ storage }: NodeSettings): string {
 function locator(settings: NodeSettings, freeBytesMin: number, log: ModuleLog): LocateArchive {
   const allowed = snapshotUrlsAllowed(settings);
   const { service, storage } = settings;
-  const guarded = [service.api_key, service.alt_api_key, service.read_only_api_key].some((key) => key !== null && key !== '');
+  const guarded = accessSettings(settings) !== null;
   return async (text, { apiKey, peers, signal, tempFolder }) => {
     const location = readArchiveLocation(text);
     if (location.kind === 'file') return { path: await localArchivePath(location.path, storage.snapshots_path), release: async () => {} };

@@ -39,6 +39,11 @@ export const ERROR_KINDS = {
   standalone: { restStatus: 400, grpcStatus: 9, prefix: 'Bad request: ' },
   notFound: { restStatus: 404, grpcStatus: 5, prefix: 'Not found: ' },
   conflict: { restStatus: 409, grpcStatus: 6, prefix: 'Wrong input: ' },
+  /** The request has no key and no token, or what it has is neither. */
+  unauthorized: { restStatus: 401, grpcStatus: 16, prefix: '' },
+  /** The request has a token that is not in force, or was signed by somebody else: another one may do. */
+  tokenRefused: { restStatus: 403, grpcStatus: 7, prefix: '' },
+  /** Whoever sends the request is known, and may not do this. */
   forbidden: { restStatus: 403, grpcStatus: 7, prefix: 'Forbidden: ' },
   bodyTooLarge: { restStatus: 400, grpcStatus: 8, prefix: '' },
   /** A bounded queue is full; retry after `retryAfterMs`. */

@@ -42,6 +42,7 @@ const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   '@grpc/grpc-js': ['http/grpc/', 'cluster/transport/'],
   '@grpc/reflection': 'http/grpc/',
   protobufjs: 'ops/build-protos.mjs',
+  jsonwebtoken: 'http/access/token.ts',
   yaml: 'ops/config/',
   pino: 'ops/log.ts',
   msgpackr: 'protocols/pack.ts',
@@ -85,12 +86,13 @@ const ENTRIES = [
 const DATES: Readonly<Record<string, string>> = {
   'storage/threads/clock.ts': 'the clock that is never set begins at the date',
   'actors/runtime/system-ports.ts': 'the date as a port of the actors',
-  'ops/compose.ts': 'the date for the servers of the main thread',
+  'ops/compose.ts': 'the date for the servers of the main thread, and for tokens',
   'ops/main.ts': 'lines of the log, and when the process started',
   'ops/troupe.ts': 'lines of the log, and when the folder was opened',
   'http/rest/fast/connection.ts': 'the header `Date`',
   'http/rest/readers/door.ts': 'when a request was last answered, for telemetry',
   'http/grpc/reader-door.ts': 'when a call was last answered, for telemetry',
+  'http/rest/readers/entry.ts': 'tokens say in dates how long they are in force',
   'cluster/transport/open.ts':
     'when a peer was last out of reach, for reports; grpc-js takes a date for a deadline and makes a timer of it at once',
   'cluster/transport/calls.ts': 'grpc-js takes a date for a deadline and makes a timer of it at once',
@@ -103,6 +105,7 @@ const DATES: Readonly<Record<string, string>> = {
 function decides(file: string): boolean {
   if (file.startsWith('test/') || file.startsWith('ops/')) return false;
   if (/\/(step|state|plan|moves|reconcile|carry-out|cluster-work|reshape)\.ts$/.test(file)) return true;
+  if (/^http\/access\/(claims|credentials|decide)\.ts$/.test(file)) return true;
   if (['vectors/kernels.ts', 'protocols/rest/float-list.ts', 'protocols/grpc/schema.ts'].includes(file)) return false;
   return /^(protocols|query|vectors|storage\/walk|cluster(?!\/transport))\//.test(file);
 }

@@ -4,8 +4,12 @@ import type { GrpcMethodName } from '../../protocols/grpc/method-names.js';
 
 export type HttpMethod = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 
-/** Open to all, reading, writing or managing. */
-export type Access = 'open' | 'r' | 'w' | 'm';
+/**
+ * What it takes to call an operation. open: nothing, not even a key. known: a key or a token of any kind; the answer shows what its holder
+ * may read. r, w: reading or writing the collection of the path. global: reading what belongs to no collection. m: managing. What each
+ * caller has of it: `access/decide.ts`.
+ */
+export type Access = 'open' | 'known' | 'r' | 'w' | 'global' | 'm';
 
 export interface Endpoint {
   readonly method: HttpMethod;

@@ -5,6 +5,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { parseJson } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import { asksForAgreement, collectionTimeout, type QueryParameters } from '../../protocols/rest/parameters.js';
+import type { Caller } from '../access/caller.js';
 import type { HttpAnswer } from './answer.js';
 import type { DoorServices } from './services.js';
 
@@ -13,6 +14,8 @@ export interface NodeRequest<Names extends string = never> {
   readonly path: Readonly<Record<Names, string>>;
   readonly query: QueryParameters;
   readonly body: Uint8Array;
+  /** Access was decided: what an answer shows may depend on the caller. */
+  readonly caller: Caller;
   /** Gets the value of the body before it is decoded. */
   readonly see?: (body: JsonValue) => void;
 }

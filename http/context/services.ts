@@ -6,6 +6,7 @@ import type { GrpcMethodName } from '../../protocols/grpc/method-names.js';
 import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import type { DiskWatch } from '../../storage/disk/disk-watch.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
+import type { DoorAccess } from '../access/door-access.js';
 import type { ClientGate } from './client-gate.js';
 import type { Endpoint } from './endpoint.js';
 import type { Reports } from './reports.js';
@@ -26,6 +27,8 @@ export interface Identity {
 
 export interface DoorServices {
   readonly node: NodeApi;
+  /** Null: the node has no keys, and everybody may do everything. */
+  readonly access: DoorAccess | null;
   readonly identity: Identity;
   readonly defaults: CollectionDefaults;
   /** Null for no bound. */

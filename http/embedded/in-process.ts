@@ -4,6 +4,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
+import { PROGRAM } from '../access/caller.js';
 import { plainCopy } from '../context/long-value.js';
 import { checkMode } from '../context/recovery.js';
 import type { DoorServices } from '../context/services.js';
@@ -33,17 +34,23 @@ export async function callOperation<Name extends OperationName>(
   const body = call.body === undefined ? null : encodeBody(call.body);
   switch (route?.kind) {
     case 'read': {
-      const request = pointsRequest(services, { path, query: query as Record<string, string>, body, ...readParameters(query) });
+      const request = pointsRequest(services, {
+        path,
+        query: query as Record<string, string>,
+        body,
+        caller: PROGRAM,
+        ...readParameters(query),
+      });
       return decodeResult<Name>(await services.node.read(path.collection_name as string, route.engine, request));
     }
     case 'write': {
       const { timeoutSeconds, wait } = updateParameters(query);
-      const call = { path, query: query as Record<string, string>, body, timeoutSeconds, consistency: undefined };
+      const call = { path, query: query as Record<string, string>, body, caller: PROGRAM, timeoutSeconds, consistency: undefined };
       const request = pointsRequest(services, call);
       return decodeResult<Name>(await services.node.write(path.collection_name as string, route.engine, wait, request));
     }
     case 'node': {
-      const answer = await route.run(services, { path, query, body: body ?? NOTHING });
+      const answer = await route.run(services, { path, query, body: body ?? NOTHING, caller: PROGRAM });
       // The values are the ones that the REST door prints.
       if (answer.kind === 'result') return structuredClone(answer.value) as ResultOf<Name>;
       if (answer.kind === 'accepted') return null as ResultOf<Name>;

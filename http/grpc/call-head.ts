@@ -1,6 +1,7 @@
 /** What the header of a request says about a call. Source: gRPC over HTTP/2, «Requests». */
 
 import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
+import { credentialOf } from '../access/credentials.js';
 import { fieldValue } from './request-fields.js';
 
 export interface CallHead {
@@ -12,6 +13,8 @@ export interface CallHead {
   readonly timeoutMs: number | null;
   /** As it was sent; undefined: none was. */
   readonly timeout: string | undefined;
+  /** Key or token: see `access/credentials.ts`. */
+  readonly credential: string | null;
   /** How the messages are compressed that say that they are. */
   readonly encoding: string;
 }
@@ -26,6 +29,7 @@ export function callHead(fields: FieldList): CallHead {
     isGrpc: fieldValue(fields, 'content-type')?.startsWith('application/grpc') === true,
     timeoutMs: timeoutOf(timeout),
     timeout,
+    credential: credentialOf(fields),
     encoding: fieldValue(fields, 'grpc-encoding') ?? 'identity',
   };
 }

@@ -2,6 +2,8 @@
 
 import type { Socket } from 'node:net';
 import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
+import { callerFrom } from '../access/door-access.js';
+import type { KnownCallers } from '../access/known-callers.js';
 import { takeBytes } from '../context/socket-bytes.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
 import { type CallHead, callHead } from './call-head.js';
@@ -10,12 +12,16 @@ import { type Http2Stream, NO_HANDLER, type StreamHandler } from './http2-stream
 import type { Served } from './methods.js';
 import { isRare, type RareStreams } from './rare-streams.js';
 import { INTERNAL, UNIMPLEMENTED } from './status.js';
+import type { RefuseStranger } from './strangers.js';
 import { type CallLimits, statusFields, UnaryCall } from './unary-call.js';
 
 /** What the connections of a server share. */
 export interface ConnectionContext extends CallLimits {
   readonly methods: ReadonlyMap<string, Served>;
   readonly rare: RareStreams;
+  /** Null: there are no keys. */
+  readonly callers: KnownCallers | null;
+  readonly refuse: RefuseStranger;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   /** Calls of the connection end at this time of `nowMs`: `expire` should run then. */
@@ -103,7 +109,13 @@ export class Connection {
       session.answerEmpty(stream, [':status', '415']);
       return NO_HANDLER;
     }
+    const caller = callerFrom(this.context.callers, head.credential);
     const served = this.context.methods.get(head.path);
+    const refused = caller.kind === 'stranger' ? this.context.refuse(head.path, caller) : null;
+    if (refused !== null) {
+      session.answerEmpty(stream, statusFields(refused.code, refused.details, refused.metadata));
+      return NO_HANDLER;
+    }
     if (served === undefined) {
       if (isRare(head.path)) return this.context.rare.serve(session, stream, fields);
       session.answerEmpty(stream, statusFields(UNIMPLEMENTED, `The server does not implement the method ${head.path}`));
@@ -115,7 +127,7 @@ export class Connection {
     }
     const deadlineMs = head.timeoutMs === Number.POSITIVE_INFINITY ? head.timeoutMs : this.context.nowMs() + head.timeoutMs;
     if (deadlineMs !== Number.POSITIVE_INFINITY) this.context.watchDeadline(deadlineMs);
-    return new UnaryCall(session, stream, head, served, this.context, deadlineMs);
+    return new UnaryCall(session, stream, head, caller, served, this.context, deadlineMs);
   }
 
   // ---------------------------------------------------------------- output

@@ -30,6 +30,8 @@ export type Served = (message: Buffer, deadlineMs: number, context: CallContext)
 /** What is known of a call beside its message. */
 export interface CallContext {
   readonly caller: Caller;
+  /** As it came, for a thread that finds the caller itself. */
+  readonly credential: string | null;
   /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
   /** Calls the listener if the client gives up before the answer. */
@@ -47,7 +49,7 @@ export type ServedOutcome =
     };
 
 /** The answer's message without its time. */
-type Run = (bytes: Buffer, deadlineMs: number, heavy?: HeavyRead) => Promise<Uint8Array[]>;
+type Run = (bytes: Buffer, deadlineMs: number, context: CallContext) => Promise<Uint8Array[]>;
 
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const SERVING = 1;
@@ -76,12 +78,11 @@ class Methods {
     const at = GRPC_METHOD_NAMES.indexOf(route.grpc);
     const run = this.runner(route, method);
     const time = timeTag(method.response);
-    return async (message, deadlineMs, { heavy }) => {
+    return async (message, deadlineMs, context) => {
       const started = this.services.monotonicMs();
       let outcome: ServedOutcome;
       try {
-        checkMode(this.services.recoveryMode, route);
-        const parts = await run(message, deadlineMs, heavy);
+        const parts = await run(message, deadlineMs, context);
         if (time !== null) parts.push(timeField(time, this.services.monotonicMs() - started));
         outcome = { kind: 'message', parts };
       } catch (error) {
@@ -124,24 +125,28 @@ class Methods {
   private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
     const { node } = this.services;
     const message = `qdrant.${request.name}`;
-    return async (body, deadlineMs, heavy) => {
+    return async (body, deadlineMs, { caller, heavy }) => {
       const routing = reader.read(body);
+      await this.admit(caller, route, routing);
       const name = collectionOf(routing);
-      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, deadlineMs, heavy });
+      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, heavy });
       const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
       return withUsage(answer, response, raw);
     };
   }
 
   /** The request becomes the one that REST would have, and goes to the same handler. */
-  private node({ name, run }: NodeRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
-    return async (bytes) => {
+  private node(route: NodeRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
+    const { name, run } = route;
+    return async (bytes, _, { caller }) => {
       checkSettingsSize(bytes);
-      const { path, wait, timeoutSeconds } = reader.read(bytes);
+      const routing = reader.read(bytes);
+      await this.admit(caller, route, routing);
+      const { path, wait, timeoutSeconds } = routing;
       if (path.collection_name !== undefined) checkCollectionName(path.collection_name);
       const query = { ...(wait ? { wait: 'true' } : {}), ...(timeoutSeconds === undefined ? {} : { timeout: String(timeoutSeconds) }) };
       const body = Buffer.from(stringifyJson(decodeMessage(request, bytes).value));
-      const answer = await run(this.services, { path, query, body });
+      const answer = await run(this.services, { path, query, body, caller });
       switch (answer.kind) {
         case 'result':
         case 'json':
@@ -152,6 +157,14 @@ class Methods {
           throw new Error(`${name} answers with a text`);
       }
     };
+  }
+
+  /** Errors: as `DoorAccess.admit`; `unavailable` in recovery mode. */
+  private async admit(caller: Caller, route: Route, { path }: Routing): Promise<void> {
+    const { access, recoveryMode } = this.services;
+    const admitting = access === null ? null : access.admit(caller, route, path.collection_name);
+    if (admitting !== null) await admitting;
+    checkMode(recoveryMode, route);
   }
 
   /** Whatever service it is asked for: they all run in this process. */

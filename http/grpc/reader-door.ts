@@ -12,6 +12,9 @@ import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import type { Caller } from '../access/caller.js';
+import { checkAccess } from '../access/decide.js';
+import type { KnownCallers } from '../access/known-callers.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
 import { ClientGate } from '../context/client-gate.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
@@ -23,6 +26,7 @@ import type { CallContext, Served, ServedOutcome } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
 import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
 import { grpcStatusOf } from './status.js';
+import { strangerRefusal } from './strangers.js';
 
 /** What comes of a read that this thread tries to answer. */
 type Outcome = ServedOutcome | 'heavy' | null;
@@ -41,6 +45,8 @@ export class GrpcReaderDoor {
     private readonly reader: Pick<Reader, 'memory' | 'readAlone'>,
     private readonly port: MessagePort,
     private readonly settings: GrpcReaderSettings,
+    /** By `settings.access`. */
+    private readonly callers: KnownCallers | null,
   ) {
     const { clients, counts, messageBytesMax, rows, tls } = settings;
     this.counts = new SharedCounts(counts);
@@ -50,6 +56,8 @@ export class GrpcReaderDoor {
     const { memory: ledger } = reader;
     const context = {
       methods,
+      callers,
+      refuse: strangerRefusal(rows, ({ at }, status) => this.counts.record(at, status, 0, Date.now())),
       messageBytesMax,
       ledger,
       noRoom,
@@ -99,14 +107,17 @@ export class GrpcReaderDoor {
 
   private served(row: GrpcRow): Served {
     const { engine, path } = row;
-    if (engine === null) return (message, deadlineMs) => this.ask(path, message, deadlineMs);
+    if (engine === null) return (message, deadlineMs, context) => this.ask(path, message, deadlineMs, context);
     let read: ReturnType<GrpcReaderDoor['read']> | undefined;
     return async (message, deadlineMs, context) => {
       // The schema is made with the first call: clients should not wait for it to connect.
       read ??= this.read(row, engine, schema().methods.get(path) as GrpcMethod);
-      const outcome = await read(message, deadlineMs);
+      const { caller } = context;
+      // Only the main thread knows whether the point is there that such a token wants.
+      const isInDoubt = caller.kind === 'token' && caller.valueExists !== null;
+      const outcome = isInDoubt ? null : await read(message, deadlineMs, caller);
       if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, context);
-      return outcome === null ? this.ask(path, message, deadlineMs) : outcome;
+      return outcome === null ? this.ask(path, message, deadlineMs, context) : outcome;
     };
   }
 
@@ -115,7 +126,7 @@ export class GrpcReaderDoor {
     row: GrpcRow,
     engine: ReadOperation,
     method: GrpcMethod,
-  ): (message: Buffer, deadlineMs: number) => Outcome | Promise<Outcome> {
+  ): (message: Buffer, deadlineMs: number, caller: Caller) => Outcome | Promise<Outcome> {
     const reader = new RoutingReader(method.request, ['collection_name']);
     const message = `qdrant.${method.request.name}`;
     const tag = timeTag(method.response);
@@ -125,13 +136,14 @@ export class GrpcReaderDoor {
       this.counts.record(row.at, 0, milliseconds, Date.now());
       return { kind: 'message', parts: tag === null ? [answer] : [answer, timeField(tag, milliseconds)] };
     };
-    return (body, deadlineMs) => {
+    return (body, deadlineMs, caller) => {
       const startedMs = performance.now();
       try {
         const routing = reader.read(body);
         const name = routing.path.collection_name as string;
+        if (this.callers !== null) checkAccess(caller, row, name);
         checkCollectionName(name);
-        const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, deadlineMs });
+        const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, caller, deadlineMs });
         const answer = this.reader.readAlone(name, engine, request);
         return answer instanceof Promise ? answer.then((later) => answered(later, startedMs)) : answered(answer, startedMs);
       } catch (error) {
@@ -151,15 +163,15 @@ export class GrpcReaderDoor {
   private askHeavy(path: string, body: Buffer, deadlineMs: number, context: CallContext): Promise<ServedOutcome> {
     const heavy = heavyRead();
     context.onGone?.(() => tellGone(heavy));
-    return this.ask(path, body, deadlineMs, heavy);
+    return this.ask(path, body, deadlineMs, context, heavy);
   }
 
-  private ask(path: string, body: Buffer, deadlineMs: number, heavy?: HeavyRead): Promise<ServedOutcome> {
+  private ask(path: string, body: Buffer, deadlineMs: number, { credential }: CallContext, heavy?: HeavyRead): Promise<ServedOutcome> {
     const id = this.nextId++;
     // A message that has its memory for itself goes along uncopied.
     const isWhole = body.length > 0 && body.length === body.buffer.byteLength;
     const message = isWhole ? body : new Uint8Array(body);
-    this.post({ kind: 'call', id, path, message, deadlineMs, heavy }, [message.buffer as ArrayBuffer]);
+    this.post({ kind: 'call', id, path, credential, message, deadlineMs, heavy }, [message.buffer as ArrayBuffer]);
     return new Promise((resolve) => this.calls.set(id, resolve));
   }
 

@@ -1,7 +1,7 @@
 /** The gRPC servers of the readers, as the main thread sees them: it answers what they hand on. */
 
 import { GRPC_METHOD_NAMES, type GrpcMethodName } from '../../protocols/grpc/method-names.js';
-import { ANYONE } from '../access/caller.js';
+import { callerFrom } from '../access/door-access.js';
 import { type DoorThreads, ReaderServers } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES } from '../routes.js';
@@ -17,15 +17,21 @@ export async function openGrpcInReaders(
   { tls, ...address }: Pick<GrpcReaderSettings, 'host' | 'port' | 'messageBytesMax' | 'tls'>,
 ): Promise<GrpcReaderServers> {
   const methods = servedMethods(services, false);
-  const rows = [...methods.keys()].map(rowOf);
-  const servers: GrpcReaderServers = new ReaderServers(threads, tls, async (port, { deadlineMs, heavy, id, message, path }) => {
+  const rows = [...methods.keys()].map(grpcRowOf);
+  const servers: GrpcReaderServers = new ReaderServers(threads, tls, async (port, { credential, deadlineMs, heavy, id, message, path }) => {
     const served = methods.get(path) as Served;
-    const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, { caller: ANYONE, heavy });
+    const caller = callerFrom(services.access?.callers, credential);
+    const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, {
+      caller,
+      credential,
+      heavy,
+    });
     const [own, transfer] = packed(outcome);
     port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
   });
   const clients = services.clients?.data ?? null;
-  await servers.open((current) => ({ ...address, tls: current, rows, clients, counts: services.grpcStats.share().buffer }));
+  const access = services.access?.callers.settings ?? null;
+  await servers.open((current) => ({ ...address, tls: current, access, rows, clients, counts: services.grpcStats.share().buffer }));
   return servers;
 }
 
@@ -41,7 +47,8 @@ function packed(outcome: ServedOutcome): [ServedOutcome, ArrayBuffer[]] {
   return [{ kind: 'message', parts: [part] }, [part.buffer]];
 }
 
-function rowOf(path: string): GrpcRow {
+/** at: -1 for a method that is no operation of the table. */
+export function grpcRowOf(path: string): GrpcRow {
   const name = path.slice(1);
   const route = ROUTES.find(({ grpc }) => grpc === name);
   const at = GRPC_METHOD_NAMES.indexOf(name as GrpcMethodName);

@@ -1,6 +1,7 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import type { AccessSettings } from '../access/known-callers.js';
 import type { GateData } from '../context/client-gate.js';
 import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
@@ -24,6 +25,8 @@ export interface GrpcReaderSettings {
   /** Null: connections are plain. */
   readonly tls: DoorTls | null;
   readonly messageBytesMax: number;
+  /** Null: there are no keys. */
+  readonly access: AccessSettings | null;
   readonly rows: readonly GrpcRow[];
   /** Which clients may connect; null: all. */
   readonly clients: GateData | null;
@@ -40,6 +43,8 @@ export interface GrpcDoorCall {
   readonly kind: 'call';
   readonly id: number;
   readonly path: string;
+  /** The main thread finds the caller itself. */
+  readonly credential: string | null;
   readonly message: Uint8Array;
   readonly deadlineMs: number;
   /** A read that quick ones should not wait for. */

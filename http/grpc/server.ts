@@ -11,8 +11,9 @@ import { ROUTES } from '../routes.js';
 import { GrpcListener } from './listener.js';
 import { servedMethods } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
-import { openGrpcInReaders } from './reader-doors.js';
+import { grpcRowOf, openGrpcInReaders } from './reader-doors.js';
 import type { GrpcReaderSettings } from './reader-messages.js';
+import { strangerRefusal } from './strangers.js';
 
 export interface GrpcOptions {
   readonly host: string;
@@ -64,7 +65,12 @@ async function openHere(services: DoorServices, { host, logRequests, maxMessageB
   const methods = servedMethods(services, logRequests);
   const { ledger } = services.memory;
   const noRoom = (path: string) => noRoomOutcome(ROUTES.find(({ grpc }) => `/${grpc}` === path) ?? READING);
-  const listener = new GrpcListener({ methods, messageBytesMax: maxMessageBytes, ledger, noRoom, clients, nowMs, monotonicMs }, tls);
+  const callers = services.access?.callers ?? null;
+  const refuse = strangerRefusal([...methods.keys()].map(grpcRowOf), ({ at }, status) =>
+    services.grpcStats.record(at, status, 0, services.dateMs()),
+  );
+  const limits = { messageBytesMax: maxMessageBytes, ledger, noRoom };
+  const listener = new GrpcListener({ methods, callers, refuse, ...limits, clients, nowMs, monotonicMs }, tls);
   return {
     port: await listener.listen({ host, port }),
     renew: (renewed) => listener.renew(renewed),

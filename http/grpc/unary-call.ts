@@ -6,7 +6,7 @@ import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
 import { literalBlock } from '../../protocols/http2/hpack-encoder.js';
 import { zlib } from '../../protocols/late-modules.js';
 import type { Ledger } from '../../storage/memory/shared-ledger.js';
-import { ANYONE } from '../access/caller.js';
+import type { Caller } from '../access/caller.js';
 import type { CallHead } from './call-head.js';
 import type { Http2Session } from './http2-session.js';
 import type { Http2Stream, StreamHandler } from './http2-stream.js';
@@ -34,7 +34,6 @@ export function statusFields(code: number, details: string, metadata: readonly (
 }
 
 export class UnaryCall implements StreamHandler, CallContext {
-  readonly caller = ANYONE;
   private readonly reader: MessageReader;
   /** Reserved for what a compressed message may become. */
   private unpackedBytes = 0;
@@ -46,6 +45,7 @@ export class UnaryCall implements StreamHandler, CallContext {
     private readonly session: Http2Session,
     private readonly stream: Http2Stream,
     private readonly head: CallHead,
+    readonly caller: Caller,
     private readonly served: Served,
     private readonly limits: CallLimits,
     readonly deadlineMs: number,
@@ -124,6 +124,10 @@ export class UnaryCall implements StreamHandler, CallContext {
         ? [RESOURCE_EXHAUSTED, `Received message that decompresses to a size larger than ${this.limits.messageBytesMax}`]
         : [INTERNAL, 'Failed to decompress message'];
     }
+  }
+
+  get credential(): string | null {
+    return this.head.credential;
   }
 
   private async run(message: Buffer): Promise<void> {

@@ -1,6 +1,6 @@
 /** Operations on collections and aliases: from a request to its answer. Each throws errors of the catalogue. */
 
-import type { NodeApi } from '../../actors/requests/node-api.js';
+import type { AliasView, NodeApi } from '../../actors/requests/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { decodeAliasActions } from '../../protocols/rest/aliases.js';
@@ -15,6 +15,8 @@ import {
   updateParameters,
 } from '../../protocols/rest/parameters.js';
 import { addVector, decodeNewVector, removeVector } from '../../protocols/rest/vector-names.js';
+import type { Caller } from '../access/caller.js';
+import { grantsOf, mayKnow } from '../access/decide.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import { LongObject, longList } from '../context/long-value.js';
 import { type NodeRequest, settingsOf, timeLeft, timeoutMsOf, upToDate } from '../context/node-request.js';
@@ -27,11 +29,14 @@ type OnVector = NodeRequest<'collection_name' | 'vector_name'>;
 const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
 const COMPLETED_DEFAULT = 16;
 
-/** Also on a node that has just started, of what it knows by then. */
-export async function listCollections({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+/** The collections that the caller may know of; also on a node that has just started, those that it knows by then. */
+export async function listCollections({ node }: DoorServices, { caller, query }: NodeRequest): Promise<HttpAnswer> {
   if (asksForAgreement(query)) await upToDate(node, query);
-  const value = () => LongObject.of({ collections: longList(node.listCollections(), (name) => ({ name })) });
-  return { kind: 'long', key: 'collections', value };
+  const grants = grantsOf(caller);
+  const names = () => (grants === null ? node.listCollections() : node.listCollections().filter((name) => grants.has(name)));
+  const value = () => LongObject.of({ collections: longList(names(), (name) => ({ name })) });
+  // Those who may see the same share an answer.
+  return { kind: 'long', key: grants === null ? 'collections' : null, value };
 }
 
 export async function info({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
@@ -91,14 +96,19 @@ export function deleteVectorName(services: DoorServices, { path, query }: OnVect
   return changeVectors(services, path.collection_name, query, (config) => removeVector(config, path.vector_name));
 }
 
-export async function aliasesOf({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
+export async function aliasesOf({ node }: DoorServices, { caller, path, query }: OnCollection): Promise<HttpAnswer> {
   await upToDate(node, query);
-  return result({ aliases: node.aliases(path.collection_name) });
+  return result({ aliases: knownAliases(caller, node.aliases(path.collection_name)) });
 }
 
-export async function allAliases({ node }: DoorServices, { query }: NodeRequest): Promise<HttpAnswer> {
+export async function allAliases({ node }: DoorServices, { caller, query }: NodeRequest): Promise<HttpAnswer> {
   await upToDate(node, query);
-  return result({ aliases: node.aliases(null) });
+  return result({ aliases: knownAliases(caller, node.aliases(null)) });
+}
+
+/** Those of which the caller may know both names. */
+function knownAliases(caller: Caller, aliases: readonly AliasView[]): readonly AliasView[] {
+  return aliases.filter(({ alias_name, collection_name }) => mayKnow(caller, alias_name) && mayKnow(caller, collection_name));
 }
 
 export async function handleAliasChanges(services: DoorServices, request: NodeRequest): Promise<HttpAnswer> {

@@ -4,6 +4,8 @@ import type { ReadConsistency } from '../../protocols/model/cluster.js';
 import type { UnknownFields } from '../../protocols/model/unknown-fields.js';
 import { noUsage } from '../../protocols/model/usage.js';
 import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
+import type { Caller } from '../access/caller.js';
+import { grantsOf } from '../access/decide.js';
 import type { DoorServices } from '../context/services.js';
 
 /** What a door has read of a request. */
@@ -15,6 +17,7 @@ export interface PointsCall {
   readonly body: Uint8Array | null;
   /** The message that the body is; left out for JSON. */
   readonly message?: string;
+  readonly caller: Caller;
   readonly consistency: ReadConsistency | undefined;
   readonly timeoutSeconds: number | undefined;
   /** When the client stops waiting, by `nowMs` of the services; left out where that is not known. */
@@ -32,8 +35,20 @@ export function pointsRequest(
   { hardwareReporting, nowMs }: Pick<DoorServices, 'hardwareReporting' | 'nowMs'>,
   call: PointsCall,
 ): RawRequest {
-  const { body, consistency, deadlineMs = Number.POSITIVE_INFINITY, heavy, message, path, query, timeoutSeconds, unknownFields } = call;
+  const {
+    body,
+    caller,
+    consistency,
+    deadlineMs = Number.POSITIVE_INFINITY,
+    heavy,
+    message,
+    path,
+    query,
+    timeoutSeconds,
+    unknownFields,
+  } = call;
   const ownMs = nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
+  const grants = grantsOf(caller);
   return {
     path,
     query,
@@ -43,6 +58,7 @@ export function pointsRequest(
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
     ...(consistency === undefined ? {} : { consistency }),
     ...(heavy === undefined ? {} : { heavy }),
+    ...(grants === null ? {} : { grants }),
     ...(unknownFields === undefined ? {} : { unknownFields }),
     ...(hardwareReporting ? { usage: noUsage() } : {}),
   };

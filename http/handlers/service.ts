@@ -1,6 +1,7 @@
 /** Operations on the node itself: what it is, how it is, and its descriptions. Each throws errors of the catalogue. */
 
 import { flagParameter, unsigned } from '../../protocols/rest/parameters.js';
+import { grantsOf } from '../access/decide.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import type { NodeRequest } from '../context/node-request.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
@@ -41,8 +42,9 @@ export function docs({ exposure }: DoorServices): HttpAnswer {
 }
 
 /** What clients of this node should do otherwise. */
-export function issues({ unknownFields }: DoorServices): HttpAnswer {
-  return result({ issues: unknownFields.issues() });
+export function issues({ unknownFields }: DoorServices, { caller }: NodeRequest): HttpAnswer {
+  // They are about the requests of all clients, and say nothing of collections.
+  return result({ issues: grantsOf(caller) === null ? unknownFields.issues() : [] });
 }
 
 export function clearIssues({ unknownFields }: DoorServices): HttpAnswer {

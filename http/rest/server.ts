@@ -10,7 +10,9 @@ import { setImmediate } from 'node:timers/promises';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorFacts } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
-import { ANYONE } from '../access/caller.js';
+import { ANYONE, type Caller } from '../access/caller.js';
+import { credentialOf } from '../access/credentials.js';
+import { decideAccess, denialError } from '../access/decide.js';
 import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
 import type { ClientGate } from '../context/client-gate.js';
 import type { DoorServices } from '../context/services.js';
@@ -48,6 +50,9 @@ const EMPTY = Buffer.alloc(0);
 /** The rest of the body of a refused upload is dropped for so long, so that the client gets to see the answer. */
 const DROP_MS = 30_000;
 const SILENCE_MS = 60_000;
+/** What is asked of the caller of a path that there is not. */
+const UNKNOWN_PATH = { access: 'known' } as const;
+const READING = { access: 'known', method: 'GET' } as const;
 const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBodyRefused: false } as const;
 
 /** A server of the main thread, for all requests or for those that readers hand on. Rejects with the system's error when it cannot listen. */
@@ -56,7 +61,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
   const { logRequests, maxBodyBytes } = options;
   const front = new FastFront({
     maxBodyBytes,
-    findRequest: requestFinder(ROUTES),
+    findRequest: requestFinder(ROUTES, services.access?.callers ?? null),
     ledger: services.memory.ledger,
     refuse: ({ at }) => door.refuse(at),
     answer: (request) => answerCall(services, logRequests, fastCall(request)),
@@ -137,7 +142,7 @@ function putInFront(server: Server, take: (socket: Socket) => void): (socket: So
 }
 
 function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
-  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, caller: ANYONE, body: () => body, isGone };
+  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone };
 }
 
 function createApp(times: RequestTimes, onServer: (server: Server) => void): FastifyInstance {
@@ -189,7 +194,7 @@ class Door {
       url: request.url,
       path: request.params as Readonly<Record<string, string>>,
       query: request.query as QueryParameters,
-      caller: ANYONE,
+      caller: this.callerOf(request.raw),
       body: () => body.read(),
       isGone: () => response.destroyed,
     });
@@ -211,7 +216,7 @@ class Door {
     if (route.kind === 'upload') this.times.limitSilence(raw, silenceMs);
     const path = params as Readonly<Record<string, string>>;
     const contentType = contentTypeOf(raw);
-    const call = { route, at, url, path, query: query as QueryParameters, caller: ANYONE, request: raw, response, contentType };
+    const call = { route, at, url, path, query: query as QueryParameters, caller: this.callerOf(raw), request: raw, response, contentType };
     const answer = await answerTransfer(this.services, logRequests, call);
     if (answer === null) return;
     if (Buffer.isBuffer(answer.body)) this.send(raw, response, answer as RestReply);
@@ -246,9 +251,19 @@ class Door {
     this.send(request.raw, response, { ...NO_BODY, status: 302 }, ['location', to]);
   }
 
-  /** A path or method that the API doesn't have: 404 with an empty body. */
+  /** A path or method that the API doesn't have: 404 with an empty body. Nobody unknown learns which ones there are. */
   unknown(request: FastifyRequest, reply: FastifyReply): void {
-    this.send(request.raw, hijacked(reply), NO_BODY);
+    this.send(request.raw, hijacked(reply), this.refusalOfUnknown(request.raw) ?? NO_BODY);
+  }
+
+  private refusalOfUnknown(request: IncomingMessage): RestReply | null {
+    const denial = decideAccess(this.callerOf(request), UNKNOWN_PATH, null);
+    return denial === null ? null : errorReply(denialError(denial), READING, 0);
+  }
+
+  private callerOf({ rawHeaders }: IncomingMessage): Caller {
+    const { access } = this.services;
+    return access === null ? ANYONE : access.callers.callerOf(credentialOf(rawHeaders));
   }
 
   /** An error that Fastify itself met. */

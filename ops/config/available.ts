@@ -8,10 +8,11 @@ import type { NodeSettings } from './settings.js';
 export function unavailableSettings(settings: NodeSettings): string[] {
   const { storage, service, cluster, audit } = settings;
   const checks: readonly (readonly [boolean, string, string])[] = [
-    [isSet(service.api_key), 'service.api_key', 'access control'],
-    [isSet(service.alt_api_key), 'service.alt_api_key', 'access control'],
-    [isSet(service.read_only_api_key), 'service.read_only_api_key', 'access control'],
-    [service.jwt_rbac, 'service.jwt_rbac', 'access control'],
+    [
+      service.jwt_rbac && !isSet(service.api_key) && !service.secured,
+      'service.jwt_rbac',
+      'no service.api_key that tokens could be signed with',
+    ],
     [service.enforce_internal_auth, 'service.enforce_internal_auth', 'access control'],
     [cluster.p2p.enable_tls, 'cluster.p2p.enable_tls', 'TLS between peers'],
     [audit.enabled, 'audit.enabled', 'the audit log'],

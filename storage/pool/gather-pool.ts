@@ -202,7 +202,7 @@ export class GatherPool {
   private post(id: number, read: Gathering): void {
     const { operation, access } = read;
     read.attempts++;
-    const { path, query, body, limits, message, deadlineMs, timeoutSeconds, unknownFields } = read.request;
+    const { path, query, body, grants, limits, message, deadlineMs, timeoutSeconds, unknownFields } = read.request;
     const request: RawRequest = {
       path,
       query,
@@ -212,6 +212,7 @@ export class GatherPool {
       ...(unknownFields && { unknownFields }),
       ...(timeoutSeconds !== undefined && { timeoutSeconds }),
       ...(limits && { limits }),
+      ...(grants && { grants }),
     };
     this.slots.post(0, { kind: 'gather', id, operation, request, place: access.place });
   }

@@ -26,6 +26,7 @@ import {
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
 import { type CheckJson, plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
+import { checkLookups } from '../grants/check-lookups.js';
 import { checkReadLimits } from '../limits/check-read.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { checkValues } from './body-values.js';
@@ -49,10 +50,11 @@ export type ReadRequest =
 
 /**
  * Unknown fields of the body are added to the request's. Errors: those of the decoders; `malformedBody` for a gRPC message that is none;
- * `badRequest` for what goes beyond the request's limits.
+ * `forbidden` for collections that the request may not name; `badRequest` for what goes beyond its limits.
  */
 export function decodeRead(operation: ReadOperation, request: RawRequest): ReadRequest {
   const read = decodeBody(operation, request);
+  if (request.grants !== undefined) checkLookups(read, request.grants);
   if (request.limits !== undefined) checkReadLimits(read, request.limits, request.timeoutSeconds);
   return read;
 }

@@ -10,6 +10,7 @@ import type { KeyedShard, PeerId, ReadConsistency, ShardId } from '../../protoco
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
 import type { RequestLimits } from '../../protocols/model/limits.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { Grants } from '../../protocols/model/scope.js';
 import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { UnknownField, UnknownFields } from '../../protocols/model/unknown-fields.js';
 import type { UpdateShape, WriteOperation } from '../../protocols/model/update.js';
@@ -85,6 +86,8 @@ export interface RawRequest {
   readonly timeoutSeconds?: number;
   /** What the collection allows (strict mode); checked wherever the request is decoded. */
   readonly limits?: RequestLimits;
+  /** The collections that the request may name, its own included; absent: all. Checked wherever the request is decoded. */
+  readonly grants?: Grants;
   /** Set for a read that quick ones should not wait for. */
   readonly heavy?: HeavyRead;
   /** Consistency of a read in a cluster; absent if one replica of each shard is enough. */

@@ -79,6 +79,12 @@ export function logBug({ log }: DoorServices, { route, url }: AnsweredCall, erro
 }
 
 function carryOut(services: DoorServices, call: RestCall, started: number): Promise<RestReply> {
+  const { caller, path, route } = call;
+  const admitting = services.access === null ? null : services.access.admit(caller, route, path.collection_name);
+  return admitting === null ? perform(services, call, started) : admitting.then(() => perform(services, call, started));
+}
+
+function perform(services: DoorServices, call: RestCall, started: number): Promise<RestReply> {
   const { route } = call;
   checkMode(services.recoveryMode, route);
   switch (route.kind) {
@@ -94,34 +100,35 @@ function carryOut(services: DoorServices, call: RestCall, started: number): Prom
 }
 
 async function read(services: DoorServices, route: ReadRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { heavy, path, query } = call;
+  const { caller, heavy, path, query } = call;
   const parameters = checkedRead(route.engine, path, query);
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
-  const raw = pointsRequest(services, { path, query: query as Query, body, ...parameters, heavy, unknownFields });
+  const raw = pointsRequest(services, { path, query: query as Query, body, ...parameters, caller, heavy, unknownFields });
   const result = await services.node.read(path.collection_name as string, route.engine, raw);
   noteUnknown(services, route, unknownFields);
   return resultReply(result, services.monotonicMs() - started, raw);
 }
 
 async function write(services: DoorServices, route: WriteRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { path, query } = call;
+  const { caller, path, query } = call;
   const { wait, timeoutSeconds } = checkedWrite(path, query);
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
-  const raw = pointsRequest(services, { path, query: query as Query, body, consistency: undefined, timeoutSeconds, unknownFields });
+  const own = { path, query: query as Query, body, caller, consistency: undefined, timeoutSeconds, unknownFields };
+  const raw = pointsRequest(services, own);
   const result = await services.node.write(path.collection_name as string, route.engine, wait, raw);
   noteUnknown(services, route, unknownFields);
   return resultReply(result, services.monotonicMs() - started, raw);
 }
 
 async function node(services: DoorServices, route: NodeRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { path, query } = call;
+  const { caller, path, query } = call;
   checkNodePath(path);
   const body = hasBody(route) ? await call.body() : EMPTY;
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
   const see = seeUnknown(route.name, unknownFields);
-  const answer = await route.run(services, { path, query, body, ...(see && { see }) });
+  const answer = await route.run(services, { path, query, body, caller, ...(see && { see }) });
   noteUnknown(services, route, unknownFields);
   return nodeAnswer(services, answer, started, unknownFields);
 }

@@ -16,7 +16,7 @@ import type { Endpoint } from '../../context/endpoint.js';
 type Path = Readonly<Record<string, string>>;
 
 /** A row of the table of routes, as far as the head of a request concerns it. */
-export type HeadRow = Pick<Endpoint, 'method' | 'path'> &
+export type HeadRow = Pick<Endpoint, 'access' | 'method' | 'path'> &
   (
     | { readonly kind: 'read'; readonly engine: ReadOperation }
     /** Of `upload` and `download` the body or the answer is an archive. */

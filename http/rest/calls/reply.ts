@@ -25,6 +25,9 @@ const TEXT_TYPE = 'text/plain; charset=utf-8';
 const NO_HEADERS: readonly string[] = [];
 const REFUSED_BODIES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bodyTooLarge', 'busy', 'outOfMemory']);
 
+/** What a client without a valid credential is told. Source: contract, scenarios `security-*`. */
+const PLAIN_TEXTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['unauthorized', 'tokenRefused']);
+
 /** headers: names and values in turn. */
 export function jsonReply(status: number, body: Buffer, headers: readonly string[] = NO_HEADERS): RestReply {
   return { status, type: JSON_TYPE, headers, body, isBodyRefused: false };
@@ -48,6 +51,7 @@ export function resultReply(result: Uint8Array, milliseconds: number, { unknownF
 
 export function errorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>, milliseconds: number): RestReply {
   const facts = clientFacts(error, endpoint);
+  if (PLAIN_TEXTS.has(facts.code)) return textReply(ERROR_KINDS[facts.code].restStatus, errorText(facts), errorHeaders(facts).flat());
   return {
     status: ERROR_KINDS[facts.code].restStatus,
     type: JSON_TYPE,

@@ -1,10 +1,15 @@
 /**
  * Finds the row that a plain head asks for. Node's HTTP server answers a request that is refused for its head before its body has come, so
- * such a request, if it has a body, is not for the plain path. Nor is one whose body or answer passes as a stream.
+ * such a request, if it has a body, is not for the plain path. Nor is one whose body or answer passes as a stream, or whose caller may not
+ * send the large body that it has.
  */
 
 import { TroupeError } from '../../../protocols/errors.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
+import type { Caller } from '../../access/caller.js';
+import { decideAccess } from '../../access/decide.js';
+import { callerFrom } from '../../access/door-access.js';
+import type { KnownCallers } from '../../access/known-callers.js';
 import { checkHead, type HeadRow } from '../calls/check-head.js';
 import { parseQueryString } from '../calls/query-string.js';
 import { type FoundRoute, routeFinder } from './find-route.js';
@@ -12,12 +17,17 @@ import type { RequestHead } from './head.js';
 
 export interface FoundRequest extends FoundRoute {
   readonly query: QueryParameters;
+  readonly caller: Caller;
 }
+
+/** Bodies up to this size are taken, also of a caller that may not send one: the connection can go on, and it costs little. */
+const DENIED_BYTES_MAX = 16_384;
 
 /** The row of the request and its parameters; null for a request that is handed on. */
 export type FindRequest = (head: RequestHead) => FoundRequest | null;
 
-export function requestFinder(rows: readonly HeadRow[]): FindRequest {
+/** callers: null where there are no keys. */
+export function requestFinder(rows: readonly HeadRow[], callers: KnownCallers | null): FindRequest {
   const findRoute = routeFinder(rows);
   return (head) => {
     const found = findRoute(head.method, head.path);
@@ -26,7 +36,10 @@ export function requestFinder(rows: readonly HeadRow[]): FindRequest {
     const row = rows[at] as HeadRow;
     if (row.kind === 'upload' || row.kind === 'download') return null;
     const query = parseQueryString(head.query);
-    return head.bodyBytes > 0 && isRefused(row, path, query) ? null : { at, path, query };
+    const caller = callerFrom(callers, head.credential);
+    if (head.bodyBytes > 0 && isRefused(row, path, query)) return null;
+    const isDenied = callers !== null && decideAccess(caller, row, path.collection_name ?? null) !== null;
+    return isDenied && head.bodyBytes > DENIED_BYTES_MAX ? null : { at, path, query, caller };
   };
 }
 

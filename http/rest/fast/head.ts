@@ -3,6 +3,7 @@
  * server as it is: that server decides what is an error and answers it, so nothing is refused here.
  */
 
+import { AUTHORIZATION_FIELD, credentialFrom, KEY_FIELD } from '../../access/credentials.js';
 import type { HttpMethod } from '../../context/endpoint.js';
 
 export interface RequestHead {
@@ -13,6 +14,8 @@ export interface RequestHead {
   /** What follows the `?`; empty if there is none. */
   readonly query: string;
   readonly bodyBytes: number;
+  /** Key or token: see `access/credentials.ts`. */
+  readonly credential: string | null;
   /** The connection ends with the answer. */
   readonly isLast: boolean;
   /** Number of bytes of the head, with the empty line at its end. */
@@ -69,9 +72,11 @@ function endOfHead(bytes: Buffer): number {
 }
 
 /** What the fields say; null if one of them is odd. */
-function readFields(lines: readonly string[]): { bodyBytes: number; isLast: boolean } | null {
+function readFields(lines: readonly string[]): Pick<RequestHead, 'bodyBytes' | 'credential' | 'isLast'> | null {
   let length: string | null = null;
   let connection: string | null = null;
+  let key: string | null = null;
+  let authorization: string | null = null;
   let hosts = 0;
   for (let at = 1; at < lines.length; at++) {
     const field = HEADER.exec(lines[at] as string);
@@ -85,9 +90,17 @@ function readFields(lines: readonly string[]): { bodyBytes: number; isLast: bool
       if (connection !== null) return null;
       connection = value.toLowerCase();
       if (connection !== 'keep-alive' && connection !== 'close') return null;
+    } else if (name === KEY_FIELD) {
+      if (key !== null) return null;
+      key = value;
+    } else if (name === AUTHORIZATION_FIELD) {
+      if (authorization !== null) return null;
+      authorization = value;
     } else if (name === 'host') hosts++;
     else if (ODD_HEADERS.has(name)) return null;
   }
   // Without a host, or with two of them, Node's HTTP server decides.
-  return hosts === 1 ? { bodyBytes: length === null ? 0 : Number(length), isLast: connection === 'close' } : null;
+  if (hosts !== 1) return null;
+  const credential = credentialFrom(key, authorization);
+  return { bodyBytes: length === null ? 0 : Number(length), credential, isLast: connection === 'close' };
 }

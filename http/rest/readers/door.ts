@@ -12,6 +12,8 @@ import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import { steadyNowMs } from '../../../storage/threads/clock.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
+import { decideAccess, denialError } from '../../access/decide.js';
+import type { KnownCallers } from '../../access/known-callers.js';
 import { noRoomFor } from '../../context/answer.js';
 import { ClientGate } from '../../context/client-gate.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
@@ -60,13 +62,15 @@ export class ReaderDoor {
     private readonly reader: LoneReader,
     private readonly port: MessagePort,
     private readonly settings: ReaderDoorSettings,
+    /** By `settings.access`. */
+    private readonly callers: KnownCallers | null,
   ) {
     const { clients, counts, maxBodyBytes, rows, tls } = settings;
     const gate = clients === null ? null : new ClientGate(clients);
     this.#counts = new SharedCounts(counts);
     this.#front = new FastFront({
       maxBodyBytes,
-      findRequest: requestFinder(rows),
+      findRequest: requestFinder(rows, callers),
       ledger: reader.memory,
       refuse: ({ at }) => this.#refuse(at),
       answer: (request) => this.#answer(request),
@@ -129,10 +133,18 @@ export class ReaderDoor {
     const { at } = request.found;
     const row = this.settings.rows[at] as DoorRow;
     const startedMs = performance.now();
+    const refused = this.callers === null ? null : this.#refusal(request, row);
+    if (refused !== null) return this.#counted(request, refused, startedMs);
     const reply = row.isFixed ? this.#fixedReply(at, startedMs) : this.#read(request, row, startedMs);
     if (reply instanceof Promise) return reply.then((later) => this.#counted(request, later, startedMs));
     if (reply === null && row.isFixed) return this.#askFixed(request, startedMs);
     return this.#counted(request, reply, startedMs);
+  }
+
+  /** The answer to a caller that may not do this; null: it may, as far as this thread can tell. */
+  #refusal({ found: { caller, path } }: FastRequest, row: DoorRow): RestReply | null {
+    const denial = decideAccess(caller, row, path.collection_name ?? null);
+    return denial === null ? null : errorReply(denialError(denial), row, 0);
   }
 
   #refuse(at: number): RestReply {
@@ -151,13 +163,14 @@ export class ReaderDoor {
 
   /** The reply to a read; else as `readAlone`. */
   #read({ body, found }: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
-    const { path, query } = found;
+    const { caller, path, query } = found;
     try {
-      if (row.kind !== 'read') return null;
+      // Only the main thread knows whether the point is there that such a token wants.
+      if (row.kind !== 'read' || (caller.kind === 'token' && caller.valueExists !== null)) return null;
       const parameters = checkedRead(row.engine, path, query);
       const unknownFields = noUnknownFields(this.settings.refuseUnknown);
-      const call = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, ...parameters, unknownFields };
-      const raw = pointsRequest(SERVICES, call);
+      const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
+      const raw = pointsRequest(SERVICES, { ...own, ...parameters, unknownFields });
       const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
       const reply = (answer: AloneAnswer): ReadReply => {
         if (answer === null || answer === 'heavy') return answer;
@@ -198,7 +211,8 @@ export class ReaderDoor {
     const id = this.#nextId++;
     const { at, path } = found;
     const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
-    this.#post({ kind: 'call', id, at, url: head.url, path, query: head.query, body, heavy }, transfer);
+    const { credential, query, url } = head;
+    this.#post({ kind: 'call', id, at, url, path, query, credential, body, heavy }, transfer);
     return new Promise((resolve) => this.#calls.set(id, resolve));
   }
 

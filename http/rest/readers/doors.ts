@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
-import { ANYONE } from '../../access/caller.js';
+import { callerFrom } from '../../access/door-access.js';
 import { type DoorThreads, ReaderServers } from '../../context/reader-servers.js';
 import type { DoorServices } from '../../context/services.js';
 import { type PlainRoute, ROUTES, type Route } from '../../routes.js';
@@ -44,14 +44,14 @@ export async function openRestInReaders(
       for (const count of message.counts) services.unknownFields.note(count);
       return;
     }
-    const { at, body, heavy, id, path, query, url } = message;
+    const { at, body, credential, heavy, id, path, query, url } = message;
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as PlainRoute,
       at,
       url,
       path,
       query: parseQueryString(query),
-      caller: ANYONE,
+      caller: callerFrom(services.access?.callers, credential),
       body: () => body,
       isGone: () => heavy?.gone[0] === 1,
       heavy,
@@ -61,9 +61,11 @@ export async function openRestInReaders(
   });
   const refuseUnknown = services.unknownFields.refuse;
   const clients = services.clients?.data ?? null;
+  const access = services.access?.callers.settings ?? null;
   await servers.open((current) => ({
     ...address,
     tls: current,
+    access,
     rows,
     refuseUnknown,
     handOnPath,

@@ -1,6 +1,9 @@
 /** Entry of a reader's thread that has servers for clients. */
 
+import type { MessagePort } from 'node:worker_threads';
+import type { Reader } from '../../../storage/reader/reader.js';
 import { runReader } from '../../../storage/reader/run.js';
+import { openKnownCallers } from '../../access/known-callers.js';
 import { PeerStreams } from '../../context/peer-streams.js';
 import { GrpcReaderDoor } from '../../grpc/reader-door.js';
 import type { GrpcReaderSettings } from '../../grpc/reader-messages.js';
@@ -8,7 +11,11 @@ import { ReaderDoor } from './door.js';
 import type { ReaderDoorSettings } from './messages.js';
 
 void runReader((reader, { port, settings }) => {
-  const known = settings as ReaderDoorSettings | GrpcReaderSettings;
-  if ('messageBytesMax' in known) void new GrpcReaderDoor(reader, port, known).listen();
-  else new ReaderDoor(reader, port, known).listen();
+  void openDoor(reader, port, settings as ReaderDoorSettings | GrpcReaderSettings);
 }, new PeerStreams());
+
+async function openDoor(reader: Reader, port: MessagePort, settings: ReaderDoorSettings | GrpcReaderSettings): Promise<void> {
+  const callers = await openKnownCallers(settings.access, Date.now);
+  if ('messageBytesMax' in settings) await new GrpcReaderDoor(reader, port, settings, callers).listen();
+  else new ReaderDoor(reader, port, settings, callers).listen();
+}

@@ -1,8 +1,8 @@
 /** Messages between the REST server of a reader's thread and the main thread. */
 
 import type { HeavyRead } from '../../../storage/threads/messages.js';
+import type { AccessSettings } from '../../access/known-callers.js';
 import type { GateData } from '../../context/client-gate.js';
-import type { Endpoint } from '../../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
 import type { DoorTls } from '../../context/tls-sockets.js';
 import type { UnknownFieldCount } from '../../context/unknown-fields.js';
@@ -10,13 +10,12 @@ import type { HeadRow } from '../calls/check-head.js';
 import type { RestReply } from '../calls/reply.js';
 
 /** A row of the table of routes, without what carries it out. A reader may answer rows of kind `read` by itself. */
-export type DoorRow = HeadRow &
-  Pick<Endpoint, 'access'> & {
-    /** Of the operation. */
-    readonly name: string;
-    /** The answer is always the same, as long as the main thread works. */
-    readonly isFixed: boolean;
-  };
+export type DoorRow = HeadRow & {
+  /** Of the operation. */
+  readonly name: string;
+  /** The answer is always the same, as long as the main thread works. */
+  readonly isFixed: boolean;
+};
 
 export interface ReaderDoorSettings {
   readonly host: string;
@@ -25,6 +24,8 @@ export interface ReaderDoorSettings {
   /** Null: connections are plain. */
   readonly tls: DoorTls | null;
   readonly maxBodyBytes: number;
+  /** Null: there are no keys. */
+  readonly access: AccessSettings | null;
   /** Unknown fields of bodies are errors. */
   readonly refuseUnknown: boolean;
   /** In the order of `ROUTES`. */
@@ -49,6 +50,8 @@ export interface DoorCall {
   readonly url: string;
   readonly path: Readonly<Record<string, string>>;
   readonly query: string;
+  /** The main thread finds the caller itself. */
+  readonly credential: string | null;
   readonly body: Uint8Array;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;

@@ -1,6 +1,7 @@
 /** Carries out a request whose body or answer is an archive, counted and logged as all others. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { TroupeError } from '../../../protocols/errors.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import { acceptedBody, valueEnvelope } from '../../context/answer.js';
 import { checkMode } from '../../context/recovery.js';
@@ -35,6 +36,7 @@ export async function answerTransfer(
   const { response, route } = call;
   let answer: RestReply | StreamReply;
   try {
+    await services.access?.admit(call.caller, route, call.path.collection_name);
     checkMode(services.recoveryMode, route);
     checkNodePath(call.path);
     answer = route.kind === 'download' ? await download(services, call, route) : await upload(services, call, route, started);
@@ -77,5 +79,6 @@ function failure(services: DoorServices, call: TransferCall, error: unknown, sta
   if (error instanceof FormProblem) return textReply(error.status, error.text);
   logBug(services, call, error);
   const { route } = call;
-  return route.kind === 'download' ? textErrorReply(error, route) : errorReply(error, route, services.monotonicMs() - started);
+  const isText = route.kind === 'download' || (error instanceof TroupeError && error.code === 'forbidden');
+  return isText ? textErrorReply(error, route) : errorReply(error, route, services.monotonicMs() - started);
 }

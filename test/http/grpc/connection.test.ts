@@ -266,6 +266,8 @@ test('who works on a call is told when its client gives up: at the deadline, and
   };
   const listener = new GrpcListener({
     methods: new Map([['/qdrant.Points/Count', served]]),
+    callers: null,
+    refuse: () => null,
     messageBytesMax: MESSAGE_BYTES_MAX,
     ledger: unlimitedLedger(),
     clients: null,

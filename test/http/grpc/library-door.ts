@@ -24,7 +24,7 @@ export async function startLibraryDoor(services: DoorServices, maxMessageBytes: 
     const codecs = { requestSerialize: asIs, requestDeserialize: asIs, responseSerialize: asIs, responseDeserialize: asIs };
     definition[name] = { path, requestStream: false, responseStream: false, ...codecs, originalName: name };
     implementation[name] = async (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => {
-      const outcome = await served(call.request, Number(call.getDeadline()), { caller: ANYONE });
+      const outcome = await served(call.request, Number(call.getDeadline()), { caller: ANYONE, credential: null });
       if (outcome.kind === 'message') return callback(null, Buffer.concat(outcome.parts));
       const metadata = new Metadata();
       for (const [key, value] of outcome.metadata) metadata.set(key, value);

@@ -244,6 +244,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
   const quiet = () => {};
   const services: DoorServices = {
     node: node as unknown as NodeApi,
+    access: null,
     identity: { id: '6d4f596c-0000-4dc7-8420-e0fa32990667', peerId: 77, version: '0.0.1', startedMs: 0 },
     defaults: BUILT_IN_DEFAULTS,
     maxCollections: options.maxCollections ?? null,
@@ -303,7 +304,7 @@ function oneReader(reader: LoneReader): DoorThreads<ReaderDoorSettings> {
   return {
     openDoors: (open) => {
       const { port, settings } = open(0);
-      new ReaderDoor(reader, port, settings).listen();
+      new ReaderDoor(reader, port, settings, null).listen();
       return 1;
     },
     forgetDoors: () => {},

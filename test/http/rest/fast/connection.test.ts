@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ANYONE } from '../../../../http/access/caller.js';
 import { jsonReply } from '../../../../http/rest/calls/reply.js';
 import { FastFront } from '../../../../http/rest/fast/front.js';
 import { fakeMemory, type Harness, type HarnessOptions, openDoor, sendRaw } from '../fake-node.js';
@@ -183,7 +184,7 @@ async function openFront(t: TestContext): Promise<{ front: FastFront; port: numb
   const release: (() => void)[] = [];
   const front = new FastFront({
     maxBodyBytes: 1000,
-    findRequest: () => ({ at: 0, path: {}, query: {} }),
+    findRequest: () => ({ at: 0, path: {}, query: {}, caller: ANYONE }),
     ledger: fakeMemory().ledger,
     refuse: () => jsonReply(429, Buffer.from('full')),
     answer: () => new Promise((resolve) => release.push(() => resolve(jsonReply(200, Buffer.from('1'))))),

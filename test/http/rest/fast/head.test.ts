@@ -17,6 +17,7 @@ test('a plain head says method, path, query, length of the body and its own leng
     path: '/collections/c/points/search',
     query: 'timeout=5',
     bodyBytes: 12,
+    credential: null,
     isLast: false,
     bytes: 118,
   });
@@ -35,6 +36,8 @@ test('all that is unusual about a head is left to the HTTP server of Node', () =
   const odd: readonly (readonly string[])[] = [
     [SEARCH],
     [SEARCH, host, host],
+    [SEARCH, host, 'api-key: a', 'Api-Key: a'],
+    [SEARCH, host, 'authorization: Bearer a', 'authorization: Bearer b'],
     ['GET /collections HTTP/1.0', host],
     ['get /collections HTTP/1.1', host],
     ['HEAD /collections HTTP/1.1', host],
