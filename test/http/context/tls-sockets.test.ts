@@ -210,7 +210,7 @@ test('gRPC over TLS: the protocol is agreed on, certificates are checked on both
     monotonicMs: () => performance.now(),
   };
   const listener = new GrpcListener(
-    { ...context, noRoom: () => noRoomOutcome({ method: 'GET', access: 'open' }) },
+    { ...context, callers: null, refuse: () => null, noRoom: () => noRoomOutcome({ method: 'GET', access: 'open' }) },
     doorTls(authority.cert),
   );
   const port = await listener.listen({ host: '127.0.0.1', port: 0 });
