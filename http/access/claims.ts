@@ -3,7 +3,7 @@
 import type { Grant, Grants } from '../../protocols/model/scope.js';
 import type { TokenAccess, ValueExists } from './caller.js';
 
-export interface Claims {
+export interface TokenClaims {
   readonly subject: string | null;
   readonly access: TokenAccess;
   readonly valueExists: ValueExists | null;
@@ -13,7 +13,7 @@ export interface Claims {
 }
 
 /** The claims, or what is wrong with them. */
-export type ReadClaims = { readonly claims: Claims } | { readonly problem: string };
+export type ReadClaims = { readonly claims: TokenClaims } | { readonly problem: string };
 
 /** A claim that says what it may not. */
 class Malformed extends Error {}
@@ -25,7 +25,7 @@ const KNOWN = ['access', 'value_exists', 'exp', 'nbf', 'iat', 'iss', 'sub', 'aud
 export function readClaims(payload: unknown): ReadClaims {
   try {
     const { access, exp, nbf, sub, value_exists } = record('claims', payload, KNOWN);
-    const claims: Claims = {
+    const claims: TokenClaims = {
       subject: sub === undefined ? null : text('sub', sub),
       access: access === undefined ? { kind: 'manage' } : readAccess(access),
       valueExists: value_exists === undefined ? null : readValueExists(value_exists),

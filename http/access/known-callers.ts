@@ -1,7 +1,7 @@
 /** Tells callers by their credentials. Each thread that has a door has one of these; whoever has no keys has none. */
 
 import type { Caller, KeySetting, Stranger } from './caller.js';
-import type { Claims } from './claims.js';
+import type { TokenClaims } from './claims.js';
 import { Keys } from './keys.js';
 import type { checkSignedToken } from './token.js';
 
@@ -14,7 +14,7 @@ export interface AccessSettings {
 
 /** A token whose signature and claims were checked. */
 interface KnownToken {
-  readonly claims: Claims;
+  readonly claims: TokenClaims;
   readonly caller: Caller;
 }
 

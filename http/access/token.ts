@@ -2,11 +2,11 @@
 
 import jsonwebtoken, { type Jwt } from 'jsonwebtoken';
 import { crypto } from '../../protocols/late-modules.js';
-import { type Claims, readClaims } from './claims.js';
+import { readClaims, type TokenClaims } from './claims.js';
 
 /** A token whose signature is right, or what is wrong with it. */
 export type CheckedToken =
-  | { readonly kind: 'signed'; readonly claims: Claims; readonly fingerprint: string }
+  | { readonly kind: 'signed'; readonly claims: TokenClaims; readonly fingerprint: string }
   | { readonly kind: 'noToken' }
   | { readonly kind: 'badSignature' }
   | { readonly kind: 'badClaims'; readonly problem: string };
