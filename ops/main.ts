@@ -272,15 +272,19 @@ function keepCompiledCode(): void {
   (nodeModule as { readonly flushCompileCache?: () => void }).flushCompileCache?.();
 }
 
-/** SIGTERM and SIGINT: running requests finish, collections close, exit code 0. A second signal ends at once. */
+/** One Ctrl-C reaches the process twice: from the terminal, and from npm. */
+const SAME_WISH_MS = 500;
+
+/** SIGTERM and SIGINT: running requests finish, collections close, exit code 0. A later signal ends at once. */
 function endOnSignal(closeAll: () => Promise<void>, log: ModuleLog): void {
-  let ending = false;
+  let endingSinceMs: number | null = null;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (ending) {
+    if (endingSinceMs !== null) {
+      if (performance.now() - endingSinceMs < SAME_WISH_MS) return;
       log.warn('ended at once', { signal });
       endAtOnce(EXIT_FAILED);
     }
-    ending = true;
+    endingSinceMs = performance.now();
     log.info('ending', { signal });
     try {
       await closeAll();

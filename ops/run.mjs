@@ -241,6 +241,7 @@ async function dev(rest) {
   let timer = null;
   let working = false;
   let again = false;
+  let ending = false;
 
   async function restart() {
     if (working) {
@@ -256,14 +257,17 @@ async function dev(rest) {
       );
       if (!good) continue;
       if (child !== null) await stop(child);
+      if (ending) return;
       say('starting the node');
-      child = spawn(join(ROOT, 'ops', 'launch.sh'), rest, { stdio: 'inherit' });
+      // In a group of its own: Ctrl-C reaches it once, by `stop`. A second one, later, would end it at once.
+      child = spawn(join(ROOT, 'ops', 'launch.sh'), rest, { stdio: 'inherit', detached: true });
     } while (again);
     working = false;
   }
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    process.once(signal, async () => {
+    process.on(signal, async () => {
+      ending = true;
       if (child !== null) await stop(child);
       process.exit(0);
     });

@@ -71,6 +71,8 @@ const ENTRIES = [
   'web/main.tsx',
   'web/vite.config.mjs',
   'ops/python-clients.ts',
+  'ops/docker/health.mjs',
+  'ops/docker/warm.mjs',
   'test/process/chaos/main.ts',
   'test/process/faults/main.ts',
   'test/process/hostile/main.ts',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LAUNCHER } from '../../ops/node-process.js';
@@ -23,7 +23,14 @@ interface Started {
   says(what: RegExp): Promise<string>;
 }
 
-function launch(t: TestContext, command: readonly string[], folder: string, environment: Record<string, string> = {}): Started {
+/** ownGroup: signals of a terminal can be sent to it and its children alone. */
+function launch(
+  t: TestContext,
+  command: readonly string[],
+  folder: string,
+  environment: Record<string, string> = {},
+  ownGroup = false,
+): Started {
   const child = spawn(command[0] as string, command.slice(1), {
     cwd: folder,
     env: {
@@ -37,6 +44,7 @@ function launch(t: TestContext, command: readonly string[], folder: string, envi
       ...environment,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: ownGroup,
   });
   t.after(() => child.kill('SIGKILL'));
   let printed = '';
@@ -159,16 +167,16 @@ test('a server that is killed has kept its compiled code for the next one, where
   );
 });
 
-test('SIGTERM to `npm start` ends the server', async (t) => {
-  const folder = await temporaryFolder(t);
-  await installation(folder);
-  const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } };
-  // Nothing is installed or built here.
-  const start = scripts.start.replace('node ops/run.mjs ready', 'true');
-  assert.notEqual(start, scripts.start);
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'troupe', scripts: { start } }));
-  const npm = launch(t, ['npm', 'start'], folder, { npm_config_update_notifier: 'false' });
-  await npm.says(/listening/);
+/** Sends a signal as `kill` does, or as a terminal does at Ctrl-C: to the whole group. */
+type Ending = { readonly name: string; readonly ended: string; readonly send: (pid: number) => void };
+const ENDINGS: readonly Ending[] = [
+  { name: 'SIGTERM', ended: 'SIGTERM', send: (pid) => void process.kill(pid, 'SIGTERM') },
+  { name: 'Ctrl-C', ended: 'SIGINT', send: (pid) => void process.kill(-pid, 'SIGINT') },
+];
+
+/** Ends a command, and finds that the server behind it has ended in order and is gone. */
+async function endAndLook(t: TestContext, started: Started, folder: string, send: Ending['send'], signal: string): Promise<void> {
+  await started.says(/listening/);
   const { pid } = JSON.parse(await readFile(join(folder, 'storage', '.lock'), 'utf8')) as { pid: number };
   t.after(() => {
     try {
@@ -177,9 +185,55 @@ test('SIGTERM to `npm start` ends the server', async (t) => {
       // It has ended, as it should.
     }
   });
-  npm.child.kill('SIGTERM');
+  send(started.child.pid as number);
+  // npm passes on what the terminal has sent already.
+  if (signal === 'SIGINT') send(started.child.pid as number);
   // Closed when the last process that could print has ended.
-  const { printed } = await npm.closed;
-  assert.match(printed, /ending signal=SIGTERM[\s\S]*ended/);
+  const { printed } = await started.closed;
+  assert.match(printed, new RegExp(`ending signal=${signal}[\\s\\S]*ended\\n`));
+  assert.doesNotMatch(printed, /ended at once/);
   assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
-});
+}
+
+for (const { ended, name, send } of ENDINGS) {
+  test(`${name} to \`npm start\` ends the server behind it, in order`, async (t) => {
+    const folder = await temporaryFolder(t);
+    await installation(folder);
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } };
+    // Nothing is installed or built here.
+    const start = scripts.start.replace('node ops/run.mjs ready', 'true');
+    assert.notEqual(start, scripts.start);
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'troupe', scripts: { start } }));
+    const npm = launch(t, ['npm', 'start'], folder, { npm_config_update_notifier: 'false' }, true);
+    await endAndLook(t, npm, folder, send, ended);
+  });
+
+  test(`${name} to \`npm run dev\` ends the server behind it, in order`, async (t) => {
+    const folder = await temporaryFolder(t);
+    await developersFolder(folder);
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { scripts: { dev: string } };
+    await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'troupe', scripts: { dev: scripts.dev } }));
+    const npm = launch(t, ['npm', 'run', 'dev'], folder, { npm_config_update_notifier: 'false' }, true);
+    // The script ends its server with SIGTERM, whichever signal it got.
+    await endAndLook(t, npm, folder, send, 'SIGTERM');
+  });
+}
+
+/** A clone for `run.mjs`, in which there is nothing to install and a build takes no time. */
+async function developersFolder(folder: string): Promise<void> {
+  const bundle = join(ROOT, 'dist', 'bundle');
+  const script = await readFile(join(ROOT, 'ops', 'run.mjs'), 'utf8');
+  const [, rooms = ''] = /^const SOURCES = \[(.*)\];$/m.exec(script) ?? [];
+  for (const [, room = ''] of rooms.matchAll(/'(\w+)'/g)) await mkdir(join(folder, room));
+  for (const file of ['run.mjs', 'launch.sh']) await copyFile(join(ROOT, 'ops', file), join(folder, 'ops', file));
+  for (const step of ['build-kernels', 'build-protos', 'build-bundle']) await writeFile(join(folder, 'ops', `${step}.mjs`), '');
+  for (const [, name = '', file = ''] of script.matchAll(/\bbin\('([^']+)', '([^']+)'\)/g)) {
+    const tool = join(folder, 'node_modules', name, file);
+    await mkdir(dirname(tool), { recursive: true });
+    await writeFile(tool, '');
+  }
+  for (const lock of ['package-lock.json', join('node_modules', '.package-lock.json')])
+    await writeFile(join(folder, lock), '{"packages":{}}');
+  await mkdir(join(folder, 'dist'));
+  await symlink(bundle, join(folder, 'dist', 'bundle'));
+}
