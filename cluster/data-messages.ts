@@ -8,7 +8,7 @@ import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 import type { FieldSchema } from '../protocols/model/collection.js';
 import type { PointId } from '../protocols/model/point-id.js';
 import type { LogTag, ShardEntry, ShardWrite } from '../protocols/model/shard-log.js';
-import type { WriteOperation } from '../protocols/model/update.js';
+import type { UpdateStatus, WriteOperation } from '../protocols/model/update.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 
 /** Sums over the points of each bucket, as of the operation `at`. */
@@ -219,7 +219,7 @@ export type DataReply =
   | {
       readonly kind: 'written';
       readonly numbers: readonly number[];
-      readonly status: 'acknowledged' | 'completed';
+      readonly status: UpdateStatus;
       readonly usage: HardwareUsage | null;
     }
   | { readonly kind: 'missing'; readonly id: PointId | null }

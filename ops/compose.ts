@@ -26,7 +26,7 @@ import { membershipWaitsFor } from './cluster-readiness.js';
 import { accessSettings } from './config/access-settings.js';
 import { readBackupPlans } from './config/backup-settings.js';
 import { clientGateFor } from './config/client-settings.js';
-import { collectionDefaults } from './config/collection-defaults.js';
+import { collectionDefaults, optimizersOverwrite } from './config/collection-defaults.js';
 import type { NodeSettings } from './config/settings.js';
 import { exposureOf } from './exposure.js';
 import type { ModuleLog } from './log.js';
@@ -66,6 +66,8 @@ export async function compose(
   const disk = watchDisk(settings, log);
   const replicas = replicaLimit(machineFigures());
   if (replicas.max !== null) log.info(`this machine has room for ${replicas.max} replicas of shards: ${replicas.reason}`);
+  const overwrite = optimizersOverwrite(settings);
+  if (Object.keys(overwrite).length > 0) log.info('these settings of optimizers go before those of every collection', { ...overwrite });
   const run = new RunKeeper(storage.storage_path, memory.limit.bytes);
   memory.onUse = (bytes) => run.peak(bytes);
   const recoveryMode = recoveryModeOf(storage.recovery_mode, run.last);
@@ -97,6 +99,7 @@ export async function compose(
     backups: readBackupPlans(settings).plans,
     log: logOf('actors'),
     cluster,
+    optimizersOverwrite: overwrite,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
     updateRateLimit: storage.performance.update_rate_limit,
     disk,

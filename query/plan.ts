@@ -26,7 +26,7 @@ export interface SegmentFacts {
   readonly codes: CodeFacts | null;
   /** Asked for by the query: originals only, every row. */
   readonly exact: boolean;
-  /** Asked for by the query: leave out large segments that have no graph. */
+  /** Leave the segment out unless it has a graph: the query asks for indexed rows, and so many are not that they are to be. */
   readonly indexedOnly: boolean;
   /** Candidates of a walk as asked for; null: `efDefault`. */
   readonly hnswEf: number | null;
@@ -36,8 +36,6 @@ export interface SegmentFacts {
   readonly k: number;
   /** Kilobytes of vectors below which rows are scored one by one. */
   readonly fullScanThresholdKb: number;
-  /** Kilobytes of vectors above which a segment gets a graph; 0 or null: never. */
-  readonly indexingThresholdKb: number | null;
   readonly dim: number;
   /** Type of the originals. */
   readonly element: PlanElement;
@@ -129,7 +127,7 @@ export function planSegment(facts: SegmentFacts): SegmentPlan {
   if (facts.k <= 0) return NOTHING_WANTED;
   if (facts.live === 0) return NO_LIVE_ROWS;
   if (wanted === 0) return NONE_ADMITTED;
-  if (facts.indexedOnly && !facts.hasGraph && isLarge(facts)) return INDEXED_ONLY;
+  if (facts.indexedOnly && !facts.hasGraph) return INDEXED_ONLY;
   if (facts.exact) return { ...exhaustive(facts, wanted, false), why: { kind: 'exact' } };
   if (!facts.hasGraph && facts.valueGraph === null) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'noGraph' } };
   if (wanted <= askedFor(facts) * 2) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'mostRowsWanted' } };
@@ -278,12 +276,6 @@ function keepOf({ k, rows }: SegmentFacts, codes: CodeFacts | null): number {
 /** Rows a walk has to find: the results, or the candidates for them where the request says how many. */
 function askedFor(facts: SegmentFacts): number {
   return facts.codes === null || facts.codes.oversampling === null ? facts.k : keepOf(facts, facts.codes);
-}
-
-/** Larger than a segment may be without a graph. */
-function isLarge(facts: SegmentFacts): boolean {
-  if (facts.indexingThresholdKb === null || facts.indexingThresholdKb === 0) return false;
-  return kilobytes(facts.live, facts) > Math.max(facts.indexingThresholdKb, facts.fullScanThresholdKb);
 }
 
 function kilobytes(rows: number, facts: SegmentFacts): number {

@@ -3,6 +3,7 @@
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { Belonging } from '../context/desired.js';
+import { ownConfig } from '../context/own-config.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import type { NodeMessage } from '../node/messages.js';
@@ -128,8 +129,9 @@ function configureShards(
   { config, replyTo }: Of<CollectionEffect, 'configureShards'>,
   context: CollectionContext,
 ): void {
+  const own = ownConfig(config, context.props.services.optimizersOverwrite);
   const configured = shards.map((shard) =>
-    shard.ask<boolean>((answerTo) => ({ kind: 'configure', config, replyTo: answerTo }), CONFIGURE_MS),
+    shard.ask<boolean>((answerTo) => ({ kind: 'configure', config: own, replyTo: answerTo }), CONFIGURE_MS),
   );
   Promise.all(configured).then(
     () => replyTo !== null && context.reply(replyTo, true),

@@ -7,12 +7,13 @@ import type { CollectionStore } from '../collection/store.js';
 import type { AliasStore } from '../node/alias-store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
 import type { ReplicaFiles } from '../replica/files.js';
-import type { EnginePort } from '../runtime/ports.js';
+import type { EnginePort, Timers } from '../runtime/ports.js';
 import type { EngineSignals } from '../runtime/signals.js';
 import type { Assignments } from '../shard-log/assignments.js';
 import type { CopyRoom } from './copy-room.js';
 import type { MemoryRoom } from './memory-room.js';
 import type { OpeningGate } from './opening-gate.js';
+import type { OptimizersOverwrite } from './own-config.js';
 import type { VerifiedReplicas } from './verified-replicas.js';
 
 /**
@@ -34,6 +35,9 @@ export interface NodeServices {
   readonly openingGate: OpeningGate;
   /** Makes and reads archives of snapshots. */
   readonly archive: ArchivePort;
+  readonly timers: Timers;
+  /** Goes before the optimizer settings of collections, see `ownConfig`. */
+  readonly optimizersOverwrite: OptimizersOverwrite;
   readonly cpus: number;
   /** Threads that may ever read segments. */
   readonly readers: number;

@@ -10,15 +10,16 @@ export type Decision =
   | { readonly kind: 'build'; readonly plan: PlannedBuild }
   /** Nothing to do now; perhaps after `wakeAfterMs`. `pending`: there is work that waits for an upload to pause. */
   | { readonly kind: 'rest'; readonly wakeAfterMs: number | null; readonly pending: boolean }
-  /** There is work, but the collection's optimizers are off (`max_optimization_threads: 0`). */
-  | { readonly kind: 'off'; readonly plan: PlannedBuild };
+  /** There is work, now or when an upload pauses, but the collection's optimizers are off (`max_optimization_threads: 0`). */
+  | { readonly kind: 'off' };
 
 /** The next thing to do for a replica. Missing field indexes and damaged files are made also when optimizers are off. */
 export function decideOptimization(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): Decision {
   const plan = planOptimization(stats, config, facts);
-  if (plan.kind === 'none') return { kind: 'rest', wakeAfterMs: plan.wakeAfterMs ?? null, pending: plan.waitingFor !== undefined };
+  const pending = plan.kind === 'none' && plan.waitingFor !== undefined;
   const isOff = config.optimizer_config.max_optimization_threads === 0;
-  if (isOff && plan.reason !== 'fieldIndex' && plan.reason !== 'repair') return { kind: 'off', plan };
+  if (isOff && (plan.kind === 'none' ? pending : plan.reason !== 'fieldIndex' && plan.reason !== 'repair')) return { kind: 'off' };
+  if (plan.kind === 'none') return { kind: 'rest', wakeAfterMs: plan.wakeAfterMs ?? null, pending };
   return { kind: 'build', plan };
 }
 

@@ -3,6 +3,7 @@
 import { type ErrorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
+import { ownConfig } from '../context/own-config.js';
 import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, STATE_ALONE } from '../context/view.js';
 import type { OptimizerMessage } from '../optimizer/messages.js';
@@ -273,10 +274,10 @@ function close(context: ReplicaContext): void {
   );
 }
 
-/** A collection whose configuration cannot be read has no replicas. */
+/** As this node carries it out. A collection whose configuration cannot be read has no replicas. */
 function configOf(props: ReplicaProps) {
   if (props.entry.config === null) throw new Error(`${props.key} has no configuration`);
-  return props.entry.config;
+  return ownConfig(props.entry.config, props.services.optimizersOverwrite);
 }
 
 function summarize(message: ReplicaMessage): string {

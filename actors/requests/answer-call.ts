@@ -172,7 +172,7 @@ async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<Dat
 
 async function shown({ clock, services, view }: AnswerParts, { shard, timeoutMs }: CallOf<'shown'>): Promise<DataAnswer> {
   const replica = entryOf({ view }, shard).replicas.get(shard.shardId);
-  if (replica !== undefined) await untilShown(services.engine, replica.key, clock.nowMs() + timeoutMs, clock);
+  if (replica !== undefined) await untilShown(services, replica.key, clock.nowMs() + timeoutMs, clock);
   return { kind: 'done', changed: 0 };
 }
 

@@ -8,6 +8,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
+import { NO_OVERWRITE, type OptimizersOverwrite, ownConfig } from '../context/own-config.js';
 import type { NodeServices } from '../context/services.js';
 import type { StateAlone } from '../context/view.js';
 import { type Decision, decideOptimization, type PlannedBuild } from '../optimizer/decide.js';
@@ -35,11 +36,16 @@ export interface ReportFacts {
   readonly readers?: number;
   /** See `PlanFacts`. */
   readonly resultBytesMax: number;
+  /** What the node's settings put before the collection's. Default: nothing. */
+  readonly overwrite?: OptimizersOverwrite;
 }
 
 /** As a node's optimizers know them, so that its reports show what these will do. */
-export function reportFacts({ cpus, readers, room }: Pick<NodeServices, 'cpus' | 'readers' | 'room'>, clock: Clock): ReportFacts {
-  return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, readers, resultBytesMax: room.resultBytesMax };
+export function reportFacts(
+  { cpus, optimizersOverwrite: overwrite, readers, room }: Pick<NodeServices, 'cpus' | 'optimizersOverwrite' | 'readers' | 'room'>,
+  clock: Clock,
+): ReportFacts {
+  return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, readers, resultBytesMax: room.resultBytesMax, overwrite };
 }
 
 /** The agreed state of the replicas of a cluster's collection. */
@@ -243,7 +249,8 @@ function hasWork(decision: Decision): boolean {
 function decisionOf(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): Decision {
   if (replica.stats === null) return { kind: 'rest', wakeAfterMs: null, pending: false };
   const runningSources = new Set((replica.optimizer?.builds ?? []).flatMap((build) => build.plan.segments));
-  return decideOptimization(replica.stats, config, { ...facts, runningSources });
+  const own = ownConfig(config, facts.overwrite ?? NO_OVERWRITE);
+  return decideOptimization(replica.stats, own, { ...facts, runningSources });
 }
 
 const NO_INDEXES: AgreedFacts['indexes'] = new Map();

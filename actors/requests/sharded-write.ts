@@ -61,7 +61,7 @@ export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: Sha
     const until = !wait ? 'logged' : index === stages.length - 1 ? 'shown' : 'applied';
     const written = await Promise.all(stage.parts.map((part) => writer.write(part, until)));
     for (const [at, { numbers: own, status: its }] of written.entries()) {
-      if (its === 'acknowledged') status = 'acknowledged';
+      if (its === 'wait_timeout' || (its === 'acknowledged' && status === 'completed')) status = its;
       noteNumbers(numbers, stage.parts[at] as EncodedPart, own);
     }
   }

@@ -6,7 +6,7 @@
 import { LostAnswer } from '../../cluster/data-messages.js';
 import { REPLICATION_TICK_MS } from '../../cluster/replication/figures.js';
 import type { PeerCall, ReplicationInput } from '../../cluster/replication/messages.js';
-import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, errorFromFacts } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import { NO_TAG } from '../../protocols/model/shard-log.js';
 import type { Written } from '../../protocols/model/update.js';
@@ -215,9 +215,8 @@ function acknowledge({ context }: Performing, { failure, input, numbers }: Effec
   const stopWaiting = context.onEnd(() => context.reply(caller, { ...written, status: 'acknowledged' }));
   untilShownEverywhere(services, key, shard, deadlineMs, context.clock).then((shown) => {
     stopWaiting();
-    const late = 'the write is on disk, and reads do not see all of its points yet: they will when they are indexed';
-    if (shown) context.reply(caller, written);
-    else context.fail(caller, new TroupeError('timeout', late, { outcome: 'unknown' }));
+    // The write is on disk, and its points are shown when they are indexed: nothing that a client would have to try again.
+    context.reply(caller, shown ? written : { ...written, status: 'wait_timeout' });
   });
 }
 

@@ -1,4 +1,4 @@
-/** Waits for deferred points (`prevent_unoptimized`): a write that waits for its points to be visible waits for all of them. */
+/** Waits for deferred points (`prevent_unoptimized`): a write that waits for its points to be visible waits for all earlier ones too (Defer-D5). */
 
 import type { DataCall } from '../../cluster/data-messages.js';
 import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
@@ -10,24 +10,30 @@ export function mayHide(stats: ReplicaStats | null): boolean {
   return stats !== null && (stats.defers || stats.deferredPoints > 0);
 }
 
-/** Resolves when reads see all points of the replica, when it is closed, or some time after `deadlineMs`, when no caller waits any more. */
+/** Resolves when reads see everything that the replica has applied by now, when it is closed, or at `deadlineMs`. */
 export function untilShown(
-  engine: Pick<EnginePort, 'onStats' | 'stats'>,
+  { engine, timers }: Pick<NodeServices, 'timers'> & { readonly engine: Pick<EnginePort, 'onStats' | 'stats'> },
   key: ReplicaKey,
   deadlineMs: number,
   clock: Clock,
 ): Promise<void> {
-  const isOver = () => (engine.stats(key)?.deferredPoints ?? 0) === 0 || clock.nowMs() > deadlineMs;
+  const upTo = engine.stats(key)?.appliedOperation ?? 0;
+  const isOver = () => (engine.stats(key)?.deferredFrom ?? Number.POSITIVE_INFINITY) > upTo;
   return new Promise((resolve) => {
     if (isOver()) {
       resolve();
       return;
     }
-    const cancel = engine.onStats(() => {
-      if (!isOver()) return;
-      cancel();
+    const stop = (): void => {
+      stopListening();
+      stopTimer();
       resolve();
+    };
+    const stopListening = engine.onStats(() => {
+      if (isOver()) stop();
     });
+    // While optimizers are off, nothing may change for long.
+    const stopTimer = timers.after(Math.max(0, deadlineMs - clock.nowMs()), stop);
   });
 }
 
@@ -36,15 +42,16 @@ export function untilShown(
  * points by `deadlineMs`.
  */
 export async function untilShownEverywhere(
-  { assignments, calls, engine }: Pick<NodeServices, 'assignments' | 'calls' | 'engine'>,
+  services: Pick<NodeServices, 'assignments' | 'calls' | 'engine' | 'timers'>,
   key: ReplicaKey,
   shard: AssignedShard,
   deadlineMs: number,
   clock: Clock,
 ): Promise<boolean> {
+  const { assignments, calls } = services;
   const timeoutMs = Math.max(1, deadlineMs - clock.nowMs());
   const call: DataCall = { kind: 'shown', shard, timeoutMs };
   const others = [...(assignments.of(shard)?.replicas ?? [])].filter(([peer, state]) => state === 'Active' && peer !== assignments.peerId);
-  await Promise.allSettled([untilShown(engine, key, deadlineMs, clock), ...others.map(([peer]) => calls.call(peer, call, timeoutMs))]);
-  return clock.nowMs() <= deadlineMs;
+  await Promise.allSettled([untilShown(services, key, deadlineMs, clock), ...others.map(([peer]) => calls.call(peer, call, timeoutMs))]);
+  return clock.nowMs() < deadlineMs;
 }

@@ -13,6 +13,7 @@ import { CopyRoom } from '../context/copy-room.js';
 import { type MemoryFigures, MemoryRoom } from '../context/memory-room.js';
 import type { NodeUsage } from '../context/node-usage.js';
 import { openingGate } from '../context/opening-gate.js';
+import { NO_OVERWRITE, type OptimizersOverwrite } from '../context/own-config.js';
 import type { NodeServices } from '../context/services.js';
 import { VerifiedReplicas, type VerifyReplicas } from '../context/verified-replicas.js';
 import { NodeView } from '../context/view.js';
@@ -47,6 +48,8 @@ export interface NodeOptions {
   readonly verify?: VerifyReplicas;
   /** `storage.performance.optimizer_cpu_budget`. Default 0: half the CPUs. */
   readonly optimizerCpuBudget?: number;
+  /** `storage.optimizers_overwrite`. Default: none. */
+  readonly optimizersOverwrite?: OptimizersOverwrite;
   /** `storage.performance.update_rate_limit`: updates that go on at a time; others wait. Default: any number. */
   readonly updateRateLimit?: number | null;
   readonly cpus?: number;
@@ -126,6 +129,8 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
     copyRoom: new CopyRoom(options.disk ?? null, room),
     archive: options.snapshots?.archive ?? NO_ARCHIVES,
     openingGate: openingGate(options.memory?.recoveryMode ?? null, room, options.memory === undefined ? null : loadedBytes),
+    timers: ports.timers,
+    optimizersOverwrite: options.optimizersOverwrite ?? NO_OVERWRITE,
     cpus,
     readers: pool.readersMax ?? cpus,
     assignments: new Assignments(options.cluster == null),

@@ -32,7 +32,8 @@ interface CollectionFigures {
   readonly indexedVectors: number;
   readonly vectorNames: readonly string[];
   readonly queueLength: number;
-  readonly deferredPoints: number;
+  /** Null: it defers no points. */
+  readonly deferredPoints: number | null;
   readonly runningOptimizations: number;
   /** State of each shard's replica on this node. */
   readonly replicas: readonly string[];
@@ -79,7 +80,7 @@ function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures |
       indexedVectors: info.indexed_vectors_count,
       vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
       queueLength: info.update_queue.length,
-      deferredPoints: info.update_queue.deferred_points ?? 0,
+      deferredPoints: info.update_queue.deferred_points ?? null,
       runningOptimizations: optimizations.running.length,
       replicas: [...node.localShards(name).values()].map(({ state }) => state),
     };
@@ -95,7 +96,7 @@ const NO_FIGURES: Omit<CollectionFigures, 'id' | 'idLabels' | 'snapshots'> = {
   indexedVectors: 0,
   vectorNames: [],
   queueLength: 0,
-  deferredPoints: 0,
+  deferredPoints: null,
   runningOptimizations: 0,
   replicas: ['Dead'],
 };
@@ -151,14 +152,14 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
     'updates that wait to be applied',
     (collection) => collection.queueLength,
   );
-  const deferring = collections.filter((collection) => collection.deferredPoints > 0);
+  const deferring = collections.filter((collection) => collection.deferredPoints !== null);
   if (deferring.length > 0)
     yield* perCollection(
       writer,
       deferring,
       'collection_deferred_points',
       'points that reads see once they are indexed',
-      (collection) => collection.deferredPoints,
+      (collection) => collection.deferredPoints ?? 0,
     );
   yield* perCollection(
     writer,

@@ -1,6 +1,6 @@
 /** What new collections get from the node's settings. */
 
-import type { QuantizationConfig } from '../../protocols/model/collection.js';
+import type { OptimizersConfig, QuantizationConfig } from '../../protocols/model/collection.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import { type CollectionDefaults, decodeStrictDefaults, type StrictMode } from '../../protocols/rest/collections.js';
 import { Fields, type JsonObject } from '../../protocols/rest/fields.js';
@@ -11,7 +11,6 @@ import type { NodeSettings } from './settings.js';
 export function collectionDefaults(settings: NodeSettings): CollectionDefaults {
   const { storage } = settings;
   const { hnsw_index: hnsw, wal, optimizers } = storage;
-  const overwrite = storage.optimizers_overwrite;
   return {
     hnsw: {
       m: hnsw.m,
@@ -22,14 +21,14 @@ export function collectionDefaults(settings: NodeSettings): CollectionDefaults {
       ...(hnsw.payload_m === null ? {} : { payload_m: hnsw.payload_m }),
     },
     optimizers: {
-      deleted_threshold: overwrite.deleted_threshold ?? optimizers.deleted_threshold,
-      vacuum_min_vector_number: overwrite.vacuum_min_vector_number ?? optimizers.vacuum_min_vector_number,
-      default_segment_number: overwrite.default_segment_number ?? optimizers.default_segment_number,
-      max_segment_size: overwrite.max_segment_size_kb ?? optimizers.max_segment_size_kb,
-      memmap_threshold: overwrite.memmap_threshold ?? optimizers.memmap_threshold,
-      indexing_threshold: overwrite.indexing_threshold_kb ?? optimizers.indexing_threshold_kb,
-      flush_interval_sec: overwrite.flush_interval_sec ?? optimizers.flush_interval_sec,
-      max_optimization_threads: overwrite.max_optimization_threads ?? optimizers.max_optimization_threads,
+      deleted_threshold: optimizers.deleted_threshold,
+      vacuum_min_vector_number: optimizers.vacuum_min_vector_number,
+      default_segment_number: optimizers.default_segment_number,
+      max_segment_size: optimizers.max_segment_size_kb,
+      memmap_threshold: optimizers.memmap_threshold,
+      indexing_threshold: optimizers.indexing_threshold_kb,
+      flush_interval_sec: optimizers.flush_interval_sec,
+      max_optimization_threads: optimizers.max_optimization_threads,
       prevent_unoptimized: null,
     },
     wal: { wal_capacity_mb: wal.wal_capacity_mb, wal_segments_ahead: wal.wal_segments_ahead, wal_retain_closed: wal.wal_retain_closed },
@@ -47,6 +46,13 @@ export function collectionDefaults(settings: NodeSettings): CollectionDefaults {
 export function defaultStrictMode({ storage }: NodeSettings): StrictMode | null {
   const limits = storage.collection.strict_mode as JsonObject | null;
   return limits === null ? null : decodeStrictDefaults(limits, 'storage.collection.strict_mode');
+}
+
+/** Optimizer settings of this node that go before those of collections (`storage.optimizers_overwrite`). */
+export function optimizersOverwrite({ storage }: NodeSettings): Partial<OptimizersConfig> {
+  const { max_segment_size_kb, indexing_threshold_kb, ...others } = storage.optimizers_overwrite;
+  const named = { ...others, max_segment_size: max_segment_size_kb, indexing_threshold: indexing_threshold_kb };
+  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== null));
 }
 
 /** Quantization of new collections that name none; null: none. Errors: malformedBody, invalidValue. */

@@ -142,5 +142,11 @@ export interface UpdateShape {
 export interface Written {
   /** Of each operation: its index in the shard's log. */
   readonly numbers: readonly number[];
-  readonly status: 'acknowledged' | 'completed';
+  readonly status: UpdateStatus;
 }
+
+/**
+ * `acknowledged`: it is on disk. `completed`: it is applied, and reads see it. `wait_timeout`: it is applied, but reads did not see all of its
+ * points before the request's time was up (`prevent_unoptimized`). Source: API reference, `UpdateStatus`.
+ */
+export type UpdateStatus = 'acknowledged' | 'completed' | 'wait_timeout';

@@ -9,6 +9,7 @@ import { parseJson } from '../../protocols/json.js';
 import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
+import type { UpdateStatus } from '../../protocols/model/update.js';
 import type { VectorValue } from '../../protocols/model/vector.js';
 import { type AnswerLimits, NO_LIMITS } from '../threads/deadline.js';
 import type { DistanceMatrix, MatrixRow } from './read-answer.js';
@@ -35,12 +36,15 @@ export function encodeGrpcResult(result: ReadResult, records: boolean, limits: A
   return writer.finish();
 }
 
+/** `UpdateStatus` of the API's gRPC reference. */
+const STATUS_NUMBERS: Readonly<Record<UpdateStatus, number>> = { acknowledged: 1, completed: 2, wait_timeout: 4 };
+
 /** Message of a write's answer: PointsOperationResponse, or UpdateBatchResponse with one result for each part. */
-export function encodeGrpcUpdates(operations: readonly number[], status: 'acknowledged' | 'completed'): Uint8Array {
+export function encodeGrpcUpdates(operations: readonly number[], status: UpdateStatus): Uint8Array {
   const writer = new WireWriter();
   eachBackwards(operations, (operation) => {
     const end = writer.endOf();
-    writer.int(2, status === 'acknowledged' ? 1 : 2);
+    writer.int(2, STATUS_NUMBERS[status]);
     if (operation !== 0) writer.int(1, operation);
     writer.message(1, end);
   });

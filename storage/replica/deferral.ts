@@ -10,6 +10,9 @@
  * - **Defer-D3** no mark of a held row is stored, so opening finds these rows: live on disk, with the id of a live deferred row.
  * - **Defer-D4** a deferred segment is shown when a build has taken it, or when it fits below the threshold together with the others. So
  *   while there is a deferred segment, the rows without a graph exceed the threshold, and the optimizer has a build to make.
+ * - **Defer-D5** whoever wrote operation n waits until no deferred segment may have rows of n or an earlier operation (`deferredFrom`), not
+ *   until nothing is deferred: under a stream of writes there is always something. A deferred row that replaces one inherits its wait, unless
+ *   a build under way shows the older one.
  *
  * Source: service specification, «Deferred points».
  */
@@ -24,12 +27,11 @@ const NOT_TAKEN = 0xffff_ffff;
 
 /**
  * Bytes of vectors without a graph that readers may see before rows are deferred. Infinite if rows are never deferred: without the option,
- * and if no build would ever run.
+ * and without a threshold, as nothing is ever indexed then. While optimizers are off (`max_optimization_threads: 0`) deferred rows wait.
  */
 export function deferralBytes(config: CollectionConfig): number {
-  const { prevent_unoptimized, max_optimization_threads } = config.optimizer_config;
   const threshold = indexingThresholdBytes(config);
-  return prevent_unoptimized === true && threshold > 0 && max_optimization_threads !== 0 ? threshold : Number.POSITIVE_INFINITY;
+  return config.optimizer_config.prevent_unoptimized === true && threshold > 0 ? threshold : Number.POSITIVE_INFINITY;
 }
 
 /** Whether new rows are deferred, given these segments. */

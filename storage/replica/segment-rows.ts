@@ -61,6 +61,11 @@ export class SegmentRows {
   building = false;
   /** Readers do not get the segment yet (`deferral.ts`). */
   deferred = false;
+  /**
+   * While it is deferred: no operation that its rows, or rows that these replaced, come from is lower. Not stored: an opened one may have rows
+   * of any operation.
+   */
+  deferredFrom = 0;
   /** Bytes of the payload texts of its rows, of an appendable segment. */
   payloadTextBytes = 0;
   /** By id, the rows that readers see although their points have newer, deferred rows. */

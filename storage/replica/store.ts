@@ -678,6 +678,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       key: this.spec.key,
       points: sumLive(shown),
       deferredPoints: this.deferredPoints,
+      ...deferredSince(segments),
       defers: deferralBytes(this.spec.config) !== Number.POSITIVE_INFINITY,
       segments: stats,
       fields: fieldsOf(manifest),
@@ -746,6 +747,11 @@ function sweep(folder: string): void {
 function removeFolder(handle: SegmentHandle): void {
   closeSegmentFiles(handle);
   if (handle.folder !== null) rmSync(handle.folder, { recursive: true, force: true });
+}
+
+function deferredSince(segments: readonly SegmentRows[]): Pick<ReplicaStats, 'deferredFrom'> {
+  const froms = segments.filter(({ deferred, live }) => deferred && live > 0).map(({ deferredFrom }) => deferredFrom);
+  return froms.length === 0 ? {} : { deferredFrom: Math.min(...froms) };
 }
 
 function sumLive(segments: readonly SegmentRows[]): number {

@@ -208,6 +208,8 @@ export class Transaction {
     const id = segment.idAt(row);
     if (staysDeferred) {
       if (segment.building) this.setOutrun(segment, id, row);
+      const isShownByBuild = segment.building && !this.segments.some((other) => !other.building && other.held.has(id));
+      if (!isShownByBuild) this.inheritFrom(segment, replacement.segment);
       return;
     }
     for (const known of this.segments) {
@@ -215,6 +217,16 @@ export class Transaction {
       if (older !== undefined) this.markDeleted({ segment: known, row: older }, replacement);
       if (known.outrun.has(id)) this.setOutrun(known, id, undefined);
     }
+  }
+
+  /** Whoever waits for the replaced row of a deferred segment waits for the new one, as reads see the point's older row until then. */
+  private inheritFrom(replaced: SegmentRows, segment: SegmentRows): void {
+    const { deferredFrom } = segment;
+    if (replaced.deferredFrom >= deferredFrom) return;
+    segment.deferredFrom = replaced.deferredFrom;
+    this.onUndo(() => {
+      segment.deferredFrom = deferredFrom;
+    });
   }
 
   private setOutrun(segment: SegmentRows, id: PointId, row: number | undefined): void {
@@ -522,6 +534,7 @@ export class Transaction {
     }
     const segment = this.host.makeSegment(items);
     segment.deferred = defers;
+    segment.deferredFrom = this.appliedOperation + 1;
     // Such as a small first one whose first row is large.
     this.removeUseless();
     this.addSegment(segment);

@@ -471,6 +471,8 @@ export interface ReplicaStats {
   readonly points: number;
   /** Number of points whose newest row reads do not see yet. */
   readonly deferredPoints: number;
+  /** Reads see all operations below this one: a deferred point may be of it or of a later one. Absent if no point is deferred. */
+  readonly deferredFrom?: number;
   /** Whether points may be deferred (`prevent_unoptimized`). */
   readonly defers: boolean;
   readonly segments: readonly SegmentStats[];

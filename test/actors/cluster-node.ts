@@ -61,6 +61,8 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     copyRoom: new CopyRoom(null, new MemoryRoom(null)),
     openingGate: openingGate(null, new MemoryRoom(null), null),
     archive: NO_ARCHIVES,
+    timers: world.ports.timers,
+    optimizersOverwrite: {},
     cpus: 2,
     readers: 2,
     calls: NO_CALLS,

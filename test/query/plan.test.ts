@@ -21,7 +21,6 @@ const MNIST: SegmentFacts = {
   efDefault: 100,
   k: 10,
   fullScanThresholdKb: 10_000,
-  indexingThresholdKb: 10_000,
   dim: 784,
   element: 'f32',
   m0: 32,
@@ -89,11 +88,6 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
   ['exact, filtered', { ...MNIST, exact: true, admitted: 6000 }, 'gather on originals, best 10: exact search asked for'],
   ['no graph', { ...MNIST, hasGraph: false }, 'scan on codes, best 36 rescored: no graph'],
   ['indexed_only, no graph', { ...MNIST, hasGraph: false, indexedOnly: true }, 'none: indexed_only, and the segment has no graph yet'],
-  [
-    'indexed_only, small',
-    { ...MNIST, hasGraph: false, indexedOnly: true, rows: 900, live: 900 },
-    'scan on codes, best 36 rescored: no graph',
-  ],
   [
     '50 %',
     { ...MNIST, admitted: 30_000 },
@@ -198,7 +192,6 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
         admitted: admitted === null ? null : Math.round(live * admitted),
         indexedOnly: false,
         efDefault: 100,
-        indexingThresholdKb: 10_000,
         valueGraph:
           valueRows === null || admitted === null ? null : { rows: Math.round(live * Math.max(valueRows, admitted)), m0: 32, of: 'x' },
       };

@@ -15,6 +15,7 @@ import { betterOf, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { spend } from '../../disk/meter.js';
+import { graphSettings, indexingThresholdBytes } from '../../segment/graph-settings.js';
 import { itemBytes, residentOffset } from '../../segment/layout.js';
 import { timeLimitReached } from '../../threads/deadline.js';
 import type { FoundRow } from '../query/points.js';
@@ -107,7 +108,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   }
 }
 
-/** Whether the query leaves out the segment, as `indexed_only` asks of large ones without a graph. Sparse and multivectors have none. */
+/** Whether the query leaves out the segment, as `indexed_only` asks of rows without a graph. Sparse and multivectors have none. */
 export function leavesOut(view: SegmentView, snapshot: ReplicaSnapshot, space: VectorSpace, params: SearchParams): boolean {
   const vector = view.reader.vector(space.name);
   if (!params.indexedOnly || space.kind !== 'dense' || vector === undefined || view.rows === 0) return false;
@@ -122,7 +123,7 @@ function factsOf(
   k: number,
   admitted: number | null,
 ): SegmentFacts {
-  const { hnsw_config: hnsw, optimizer_config: optimizer } = snapshot.config;
+  const { hnsw_config: hnsw } = snapshot.config;
   const own = task.params.hnsw_config;
   const { params } = task.search;
   return {
@@ -134,17 +135,31 @@ function factsOf(
     codes: codeFacts(vector, params.quantization),
     exact: params.exact,
     // Without a graph over all rows, those of its values are what was asked for.
-    indexedOnly: params.indexedOnly && vector.valueWalks === null,
+    indexedOnly: params.indexedOnly && vector.valueWalks === null && awaitsGraph(snapshot, vector.layout.name),
     hnswEf: params.hnswEf === 0 ? null : params.hnswEf,
     efDefault: own?.ef_construct ?? hnsw.ef_construct,
     k,
     fullScanThresholdKb: own?.full_scan_threshold ?? hnsw.full_scan_threshold,
-    indexingThresholdKb: optimizer.indexing_threshold,
     dim: vector.layout.dim,
     element: vector.layout.element,
     m0: vector.graph?.m0 ?? 0,
     valueGraph: null,
   };
+}
+
+/**
+ * Whether the replica's rows without a graph of this vector reach `indexing_threshold`: the optimizer is to index them, and where the collection
+ * has `prevent_unoptimized`, further ones are deferred. Fewer are searched also with `indexed_only`.
+ */
+function awaitsGraph({ config, segments }: ReplicaSnapshot, name: string): boolean {
+  const threshold = indexingThresholdBytes(config);
+  if (threshold === 0 || graphSettings(config, name).m === 0) return false;
+  let bytes = 0;
+  for (const { reader, rows } of segments) {
+    const vector = reader.vector(name);
+    if (vector !== undefined && vector.graph === null && vector.valueWalks === null) bytes += rows * itemBytes(vector.layout);
+  }
+  return bytes >= threshold;
 }
 
 function valueFacts(walk: ValueWalk | null): SegmentFacts['valueGraph'] {

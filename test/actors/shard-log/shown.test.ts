@@ -3,28 +3,34 @@ import { test } from 'node:test';
 import { mayHide, untilShown, untilShownEverywhere } from '../../../actors/shard-log/shown.js';
 import type { DataCall } from '../../../cluster/data-messages.js';
 import type { ReplicaStats } from '../../../storage/threads/messages.js';
+import { FakeWorld } from '../fake-world.js';
 
 const SHARD = { collection: 'a', uid: 3, shardId: 0 };
 
-/** An engine with one replica that hides points, and a clock. */
-function world() {
+/** An engine with one replica that has applied operation 7 and hides points since operation 5, in a world with a clock. */
+function setup() {
+  const world = new FakeWorld();
   const listeners = new Set<(stats: ReplicaStats) => void>();
-  const stats = { key: 'a/0', deferredPoints: 2, defers: true } as ReplicaStats;
-  const now = { ms: 0 };
-  let shown = stats;
-  return {
-    now,
-    clock: { nowMs: () => now.ms, dateMs: () => now.ms },
-    engine: {
-      stats: () => shown,
-      onStats: (listener: (stats: ReplicaStats) => void) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
+  const statsOf = (deferredFrom: number | undefined) => {
+    const hidden = deferredFrom === undefined ? { deferredPoints: 0 } : { deferredPoints: 1, deferredFrom };
+    return { appliedOperation: 7, defers: true, ...hidden } as ReplicaStats;
+  };
+  let stats = statsOf(5);
+  const engine = {
+    stats: () => stats,
+    onStats: (listener: (stats: ReplicaStats) => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
     },
-    show: (deferredPoints: number) => {
-      shown = { ...stats, deferredPoints };
-      for (const listener of [...listeners]) listener(shown);
+  };
+  return {
+    world,
+    engine,
+    clock: world.ports.clock,
+    services: { engine, timers: world.ports.timers },
+    hideFrom: (deferredFrom: number | undefined) => {
+      stats = statsOf(deferredFrom);
+      for (const listener of [...listeners]) listener(stats);
     },
     listeners,
   };
@@ -36,25 +42,35 @@ async function seen<Value>(promise: Promise<Value>): Promise<Value | 'waits'> {
   return Promise.race([promise, turn]);
 }
 
-test('who waits for hidden points waits until there are none, and no longer than its time', async () => {
-  const { clock, engine, listeners, now, show } = world();
-  assert.equal(mayHide(engine.stats()), true);
+test('a replica may hide points if it defers any, now or later', () => {
   assert.equal(mayHide(null), false);
-  const waiting = untilShown(engine, 'a/0', 100, clock);
-  show(1);
+  assert.equal(mayHide({ defers: true, deferredPoints: 0 } as ReplicaStats), true);
+  assert.equal(mayHide({ defers: false, deferredPoints: 1 } as ReplicaStats), true);
+  assert.equal(mayHide({ defers: false, deferredPoints: 0 } as ReplicaStats), false);
+});
+
+test('who waits for hidden points waits for what is applied by then, and for no later points, which there always are under a stream', async () => {
+  const { clock, hideFrom, listeners, services } = setup();
+  const waiting = untilShown(services, 'a/0', clock.nowMs() + 100, clock);
+  hideFrom(7);
   assert.equal(await seen(waiting), 'waits');
-  show(0);
+  hideFrom(8);
   assert.equal(await seen(waiting), undefined);
-  show(1);
-  const late = untilShown(engine, 'a/0', 100, clock);
-  now.ms = 101;
-  show(1);
-  assert.equal(await seen(late), undefined);
   assert.equal(listeners.size, 0);
 });
 
+test('who waits for hidden points is told when its time is up although nothing happens, as while optimizers are off', async () => {
+  const { clock, listeners, services, world } = setup();
+  const waiting = untilShown(services, 'a/0', clock.nowMs() + 100, clock);
+  world.advance(99);
+  assert.equal(await seen(waiting), 'waits');
+  world.advance(1);
+  assert.equal(await seen(waiting), undefined);
+  assert.deepEqual([listeners.size, world.pendingTimers], [0, 0]);
+});
+
 test('a write is shown when all Active replicas show it: those that are Dead or do not answer serve no reads', async () => {
-  const { clock, engine, now, show } = world();
+  const { clock, hideFrom, services: own, world } = setup();
   const replicas = new Map([
     [1, 'Active'],
     [2, 'Active'],
@@ -64,7 +80,7 @@ test('a write is shown when all Active replicas show it: those that are Dead or 
   const asked: [number, DataCall][] = [];
   let answer = (): void => {};
   const services = {
-    engine,
+    ...own,
     assignments: { peerId: 1, of: () => ({ replicas }) },
     calls: {
       call: (peer: number, call: DataCall) => {
@@ -76,8 +92,9 @@ test('a write is shown when all Active replicas show it: those that are Dead or 
       },
     },
   } as unknown as Parameters<typeof untilShownEverywhere>[0];
-  const waiting = untilShownEverywhere(services, 'a/0', SHARD, 100, clock);
-  show(0);
+  const deadlineMs = clock.nowMs() + 100;
+  const waiting = untilShownEverywhere(services, 'a/0', SHARD, deadlineMs, clock);
+  hideFrom(undefined);
   assert.equal(await seen(waiting), 'waits');
   assert.deepEqual(
     asked,
@@ -85,8 +102,9 @@ test('a write is shown when all Active replicas show it: those that are Dead or 
   );
   answer();
   assert.equal(await seen(waiting), true);
-  const late = untilShownEverywhere(services, 'a/0', SHARD, 100, clock);
-  now.ms = 101;
+  hideFrom(5);
+  const late = untilShownEverywhere(services, 'a/0', SHARD, deadlineMs, clock);
   answer();
+  world.advance(100);
   assert.equal(await seen(late), false);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unavailableSettings } from '../../../ops/config/available.js';
-import { collectionDefaults } from '../../../ops/config/collection-defaults.js';
+import { collectionDefaults, optimizersOverwrite } from '../../../ops/config/collection-defaults.js';
 import { resolveSettings, SettingsError, type SettingsSource } from '../../../ops/config/resolve.js';
 import { BUILT_IN_DEFAULTS } from '../../../protocols/rest/collections.js';
 
@@ -141,15 +141,18 @@ test('older names of settings still work', () => {
   assert.equal(collectionDefaults(settings).hnsw.full_scan_threshold, 70);
 });
 
-test('optimizers_overwrite goes before optimizers in new collections', () => {
+test('optimizers_overwrite is no default of new collections: it goes before the settings of all, under their names', () => {
   const { settings } = resolveSettings([
     tree({
-      storage: { optimizers: { indexing_threshold_kb: 5, flush_interval_sec: 9 }, optimizers_overwrite: { indexing_threshold_kb: 0 } },
+      storage: {
+        optimizers: { indexing_threshold_kb: 5, flush_interval_sec: 9 },
+        optimizers_overwrite: { indexing_threshold: 0, max_segment_size_kb: 7, deleted_threshold: 0.5 },
+      },
     }),
   ]);
-  const { optimizers } = collectionDefaults(settings);
-  assert.equal(optimizers.indexing_threshold, 0);
-  assert.equal(optimizers.flush_interval_sec, 9);
+  assert.equal(collectionDefaults(settings).optimizers.indexing_threshold, 5);
+  assert.deepEqual(optimizersOverwrite(settings), { indexing_threshold: 0, max_segment_size: 7, deleted_threshold: 0.5 });
+  assert.deepEqual(optimizersOverwrite(resolveSettings([]).settings), {});
 });
 
 test('settings of later releases are refused by key when switched on', () => {

@@ -78,8 +78,8 @@ test('a replaced point keeps its older row for readers until the newer one is bu
   await replica.close();
 });
 
-test('nothing is deferred without a threshold, without optimizers or without the option, and what was is shown by the change', async (t) => {
-  for (const changes of [{ indexing_threshold: 0 }, { max_optimization_threads: 0 }, { prevent_unoptimized: false }]) {
+test('nothing is deferred without a threshold or without the option, and what was is shown by the change', async (t) => {
+  for (const changes of [{ indexing_threshold: 0 }, { prevent_unoptimized: false }]) {
     const replica = await Replica.within(t, specOf(temporaryFolder(t), deferring(changes)));
     replica.apply(points(0, 100));
     assert.deepEqual(figures(replica), [100, 0]);
@@ -90,6 +90,56 @@ test('nothing is deferred without a threshold, without optimizers or without the
     assert.deepEqual(figures(replica), [110, 0]);
     assert.deepEqual(replica.points().get('5')?.vectors[''], vectorOf(900));
   }
+});
+
+test('while optimizers are off, points are deferred all the same, and wait until they are on', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t), deferring({ max_optimization_threads: 0 })));
+  replica.apply(points(0, 100));
+  assert.deepEqual(figures(replica), [SHOWN_ROWS, 36]);
+  replica.store.configure(deferring());
+  await buildAll(replica);
+  assert.deepEqual(figures(replica), [100, 0]);
+});
+
+test('a replica tells from which operation on points are deferred: those that one build shows wait no longer, and a replaced one hands its wait on', async (t) => {
+  const folder = temporaryFolder(t);
+  let replica = await Replica.open(specOf(folder, deferring()));
+  const from = () => replica.store.stats().deferredFrom;
+  const ids = () => replica.store.stats().segments.flatMap(({ id, rows, building }) => (rows > 0 && !building ? [id] : []));
+  replica.apply(points(0, 50));
+  assert.equal(from(), undefined);
+  const first = replica.store.stats().appliedOperation + 1;
+  replica.apply(points(50, 100));
+  assert.equal(from(), first);
+  replica.apply(points(100, 120));
+  assert.equal(from(), first);
+  const running = build(replica, ids());
+  // Behind the build: new points, and a newer row of one that the build shows.
+  replica.apply(points(200, 280));
+  replica.apply(points(110, 111, 900));
+  replica.store.publishBuild(await running);
+  assert.equal(from(), first + 2);
+  // Readers keep the row of point 1 that a staying segment has, whatever deferred rows are built meanwhile.
+  replica.apply(points(1, 2, 800));
+  const third = from();
+  const deferred = replica.store.stats().segments.filter((segment) => segment.deferred);
+  const part = build(replica, deferred.map(({ id }) => id)); // biome-ignore format: a line
+  replica.apply(points(600, 700), points(1, 2, 801));
+  replica.store.publishBuild(await part);
+  assert.deepEqual([replica.points().get('1')?.vectors[''], from()], [vectorOf(1), third]);
+  await buildAll(replica);
+  assert.deepEqual([replica.points().get('1')?.vectors[''], from()], [vectorOf(801), undefined]);
+  replica.apply(points(300, 400));
+  const second = replica.store.stats().appliedOperation;
+  assert.equal(from(), second);
+  const next = build(replica, ids());
+  replica.apply(points(500, 600));
+  replica.store.publishBuild(await next);
+  assert.equal(from(), second + 1, 'only later points are deferred now');
+  await replica.close();
+  replica = await Replica.open(specOf(folder, deferring()));
+  assert.equal(from(), 0, 'after an opening it may be any');
+  await replica.close();
 });
 
 // ------------------------------------------------------------------ random histories

@@ -212,7 +212,7 @@ test('float16 and uint8 vectors are compared as stored, and so is the query', as
   assert.deepEqual(idsOf(bytes, { query: [2, 1, 1], filter: { must: [{ has_id: [1, 2] }] } }), [1, 2]);
 });
 
-test('indexed_only leaves out large segments without a graph', async () => {
+test('indexed_only leaves out rows without a graph once there are as many as are to be indexed', async () => {
   const fixture = collectionOf({ size: DIM, distance: 'Dot' }, { indexingThresholdKb: 1 });
   await fixture.addSealed(pointsOf(0, 300, 1), true);
   fixture.addAppendable(pointsOf(300, 100, 2));
