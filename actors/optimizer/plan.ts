@@ -21,7 +21,10 @@
  *    segments without a graph, so that LMDB stays small; not the first one of a replica alone, which is small.
  * 7. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
  *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
- *    more than the walk it saves).
+ *    more than the walk it saves). Where the collection names a number, full appendable segments count too, however small.
+ *
+ * Where the collection names a number, *indexing* makes as many segments as it takes to have so many, none smaller than `indexing_threshold`.
+ * Otherwise it makes as few as it can.
  *
  * No result exceeds `max_segment_size` KB of vectors (null: 1.5 GB) or what one 4 GiB memory holds with scratch for each reader. A single source
  * beyond that (other settings of graphs, an added vector, more readers than on the machine that built it, a lower `max_segment_size`) is built alone, into
@@ -253,10 +256,11 @@ function planSeal(world: World): OptimizationPlan | undefined {
 
 function planMerge(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
-  const sealed = world.free.filter((segment) => segment.kind === 'sealed');
-  const target = world.config.optimizer_config.default_segment_number || world.facts.cpus;
-  if (sealed.length <= target) return undefined;
-  const chosen = sealed.slice(0, Math.max(3, sealed.length - target + 1));
+  const { default_segment_number: named } = world.config.optimizer_config;
+  const target = named || world.facts.cpus;
+  const full = world.free.filter(({ deferred, frozen, kind }) => kind === 'sealed' || (named > 0 && frozen && !deferred));
+  if (full.length <= target) return undefined;
+  const chosen = full.slice(0, Math.max(3, full.length - target + 1));
   while (chosen.length >= 3 && !isCheapMerge(chosen, world)) chosen.pop();
   if (chosen.length < 3) return undefined;
   if (world.quietMs < MERGE_QUIET_MS) return { kind: 'none', wakeAfterMs: MERGE_QUIET_MS - world.quietMs, waitingFor: 'merge' };
@@ -299,14 +303,20 @@ function fits(segments: readonly SegmentStats[], world: World): boolean {
   return memoryBytes(liveRows(segments), bytes, world) <= MEMORY_BYTES_PLANNED;
 }
 
-/** Segments to make of these: as few as hold their live rows. */
-function resultsOf(sources: readonly SegmentStats[], world: World): number {
+/** Segments that `default_segment_number` asks for besides those that are no sources. */
+function segmentsLacking(sources: readonly SegmentStats[], { config, free }: World): number {
+  const others = free.filter((segment) => segment.kind === 'sealed' && !sources.includes(segment)).length;
+  return config.optimizer_config.default_segment_number - others;
+}
+
+/** Segments to make of these: as few as hold their live rows, or as many as are wanted. */
+function resultsOf(sources: readonly SegmentStats[], world: World, wanted: number): number {
   const { tooLarge } = world.facts;
   const [bytes, rows] = [sumLive(sources), liveRows(sources)];
   // Smaller ones would go without graphs.
   const largeOnes = world.threshold > 0 ? Math.floor(bytes / world.threshold) : Number.POSITIVE_INFINITY;
   const failed = tooLarge != null && tooLarge.segments.join() === idsOf(sources).join() ? 2 * tooLarge.results : 1;
-  let results = Math.max(1, failed, Math.min(largeOnes, Math.ceil(bytes / resultBytesMax(world))));
+  let results = Math.max(1, failed, Math.min(largeOnes, Math.max(wanted, Math.ceil(bytes / resultBytesMax(world)))));
   while (results < RESULTS_MAX && memoryBytes(Math.ceil(rows / results), bytes / results, world) > MEMORY_BYTES_PLANNED) results++;
   return Math.min(results, RESULTS_MAX, Math.max(1, rows));
 }
@@ -356,7 +366,7 @@ function rowOverheadBytes(world: World): number {
 
 function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): OptimizationPlan {
   const withGraph = world.threshold > 0 && sumLive(sources) > world.threshold;
-  const results = resultsOf(sources, world);
+  const results = resultsOf(sources, world, reason === 'indexing' ? segmentsLacking(sources, world) : 1);
   const bytes = buildBytes(sources, world);
   return { kind: 'build', reason, segments: idsOf(sources), plan: 'segment', missingFields: [], withGraph, results, bytes };
 }

@@ -416,16 +416,19 @@ export function makeAppendable(
   readers: number,
   items: RowItems = NO_ITEMS,
   rows = Number.POSITIVE_INFINITY,
+  vectorBytesMax = Number.POSITIVE_INFINITY,
 ): SegmentRows {
   const plans = vectorPlans(config.params);
   // One that was loaded with little room may be full before the replica is any larger.
   const isFirst = 2 * rows <= appendableCapacity(plans, true);
-  const share = isFirst ? FIRST_BYTES : itemShare(plans);
+  const share = Math.min(isFirst ? FIRST_BYTES : itemShare(plans), vectorBytesMax);
   const roomy = plans.map((plan): VectorPlan => {
     if (plan.kind === 'dense') return plan;
     return { ...plan, itemCapacity: Math.max(Math.floor(share / itemStride(plan)), items.get(plan.name) ?? 0) };
   });
-  return appendableOf(id, roomy, appendableCapacity(plans, isFirst), readers);
+  const rowsMax = Math.max(1, Math.floor(vectorBytesMax / Math.max(1, denseBytes(plans, itemBytes))));
+  const capacity = Math.min(appendableCapacity(plans, isFirst), rowsMax);
+  return appendableOf(id, roomy, capacity, readers);
 }
 
 /** An empty appendable segment with these vectors and room for this many rows. */
@@ -483,9 +486,13 @@ function appendableIn(
 
 /** Number of rows that an appendable segment with these vectors has room for. */
 function appendableCapacity(plans: readonly VectorPlan[], isFirst: boolean): number {
-  const bytes = plans.reduce((sum, plan) => sum + (plan.kind === 'dense' ? strideOf(plan) : 0), 0);
   const [bytesMax, rowsMax] = isFirst ? [FIRST_BYTES, FIRST_ROWS_MAX] : [APPENDABLE_BYTES, APPENDABLE_ROWS_MAX];
-  return Math.min(rowsMax, Math.max(APPENDABLE_ROWS_MIN, Math.floor(bytesMax / Math.max(1, bytes))));
+  return Math.min(rowsMax, Math.max(APPENDABLE_ROWS_MIN, Math.floor(bytesMax / Math.max(1, denseBytes(plans, strideOf)))));
+}
+
+/** Bytes of the dense vectors of a row. */
+function denseBytes(plans: readonly VectorPlan[], bytesOf: (plan: VectorPlan) => number): number {
+  return plans.reduce((sum, plan) => sum + (plan.kind === 'dense' ? bytesOf(plan) : 0), 0);
 }
 
 /** Bytes for the items of each vector with a variable number of items. Unused pages cost no memory, but addresses are limited. */

@@ -64,6 +64,9 @@ export interface ReplicaHooks {
 /** For so long the figures of the database are taken for those of now. */
 const SPACE_AGE_MS = 5000;
 
+/** With so many segments, no further one is made for `default_segment_number` or `max_segment_size`: each read looks at all of them. */
+const SEGMENTS_MADE_MAX = 64;
+
 /** Most bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
 /** Most records of a dropped segment that are removed in one transaction. */
@@ -175,7 +178,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       holdReplaced(transaction);
       settleDeferred(transaction, this.spec.config);
       transaction.keepVectors(vectorPlans(this.spec.config.params));
-      if (!transaction.segments.some((segment) => segment.room > 0)) transaction.addSegment(this.makeSegment());
+      const wanted = transaction.segments.length === 0 ? this.segmentsWanted : 1;
+      for (let open = transaction.segments.filter(({ room }) => room > 0).length; open < wanted; open++)
+        transaction.addSegment(this.makeSegment(transaction.segments));
     };
     const mayBeAsBefore = repairs.length === 0 && this.unfinished === null && this.shape.segments.some(({ room }) => room > 0);
     if (!mayBeAsBefore || !this.showAsBefore(prepare)) this.transact(prepare);
@@ -435,9 +440,16 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return ++this.lastGeneration;
   }
 
-  makeSegment(items?: RowItems): SegmentRows {
-    const rows = this.shape.segments.reduce((sum, segment) => sum + segment.rows, 0);
-    return makeAppendable(++this.lastSegment, this.spec.config, this.spec.readers, items, rows);
+  get segmentsWanted(): number {
+    return Math.min(SEGMENTS_MADE_MAX, Math.max(1, this.spec.config.optimizer_config.default_segment_number));
+  }
+
+  makeSegment(segments: readonly SegmentRows[], items?: RowItems): SegmentRows {
+    const { config, readers } = this.spec;
+    const rows = segments.reduce((sum, segment) => sum + segment.rows, 0);
+    const { max_segment_size } = config.optimizer_config;
+    const isBounded = max_segment_size !== null && segments.length < SEGMENTS_MADE_MAX;
+    return makeAppendable(++this.lastSegment, config, readers, items, rows, isBounded ? max_segment_size * 1024 : undefined);
   }
 
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {

@@ -77,8 +77,10 @@ export interface TransactionHost {
   readonly keepsDigest: boolean;
   /** A number that no earlier set had, committed or not. */
   nextGeneration(): number;
-  /** A new empty appendable segment with an id that was never used, with room for a row with these items. */
-  makeSegment(items?: RowItems): SegmentRows;
+  /** Segments that rows are shared out to as long as there are fewer (`default_segment_number`); 1 where the collection says nothing. */
+  readonly segmentsWanted: number;
+  /** A new empty appendable segment beside these, with an id that was never used, with room for a row with these items. */
+  makeSegment(segments: readonly SegmentRows[], items?: RowItems): SegmentRows;
   /** Whether new rows are deferred, given these segments. */
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean;
   /** Called before the commit that makes the set current. */
@@ -521,18 +523,23 @@ export class Transaction {
 
   /**
    * The segment for a new row. A segment with too little room for the row's items takes no more rows at all: only a few smaller rows would
-   * still fit.
+   * still fit. While there are fewer segments than wanted, another one is made, and of several that take rows the one with the fewest gets it.
    */
   private writableSegment(items: RowItems): SegmentRows {
     const defers = this.host.defers(this.segments, this.manifest);
+    const wanted = this.host.segmentsWanted;
+    let emptiest: SegmentRows | undefined;
     for (let at = this.segments.length - 1; at >= 0; at--) {
       const segment = this.segments[at] as SegmentRows;
       if (segment.room === 0 || this.unfinished?.closed.has(segment.id) === true) continue;
       // While rows are deferred, segments that readers see get no more rows.
-      if (segment.fits(items) && (segment.deferred || !defers)) return segment;
-      this.freeze(segment);
+      if (segment.fits(items) && (segment.deferred || !defers)) {
+        if (wanted === 1) return segment;
+        if (emptiest === undefined || segment.rows < emptiest.rows) emptiest = segment;
+      } else this.freeze(segment);
     }
-    const segment = this.host.makeSegment(items);
+    if (emptiest !== undefined && (emptiest.rows === 0 || this.segments.length >= wanted)) return emptiest;
+    const segment = this.host.makeSegment(this.segments, items);
     segment.deferred = defers;
     segment.deferredFrom = this.appliedOperation + 1;
     // Such as a small first one whose first row is large.

@@ -18,7 +18,7 @@ export function sampleConfig(optimizer: Partial<CollectionConfig['optimizer_conf
     optimizer_config: {
       deleted_threshold: 0.2,
       vacuum_min_vector_number: 1000,
-      default_segment_number: 2,
+      default_segment_number: 0,
       max_segment_size: null,
       memmap_threshold: null,
       indexing_threshold: 10,

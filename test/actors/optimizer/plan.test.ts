@@ -31,7 +31,7 @@ function config(optimizers: Partial<OptimizersConfig> = {}): CollectionConfig {
     optimizer_config: {
       deleted_threshold: 0.2,
       vacuum_min_vector_number: 1000,
-      default_segment_number: 2,
+      default_segment_number: 0,
       max_segment_size: null,
       memmap_threshold: null,
       indexing_threshold: 10_000,
@@ -267,6 +267,30 @@ test('merging combines the three smallest segments toward default_segment_number
   assert.equal(plan(four, { optimizers: { default_segment_number: 1 } }), 'merge: 1 + 2 + 3 + 4 to one segment with a graph');
   assert.equal(plan(four, { quietMs: 2000 }), 'look again in 3000 ms: merge waits for the upload to pause');
   assert.equal(plan(four, { optimizers: { max_segment_size: 60_000 } }), 'nothing to do');
+});
+
+test('where the collection names a number of segments, full appendable ones are merged toward it, too, within max_segment_size', () => {
+  const small = [full(1, 100), full(2, 100), full(3, 100), full(4, 100), active(5, 20)];
+  assert.equal(plan(small), 'nothing to do');
+  assert.equal(plan(small, { optimizers: { default_segment_number: 2 } }), 'merge: 1 + 2 + 3 to one segment without a graph');
+  assert.equal(plan(small, { optimizers: { default_segment_number: 1 } }), 'merge: 1 + 2 + 3 + 4 to one segment without a graph');
+  assert.equal(plan(small, { optimizers: { default_segment_number: 2, max_segment_size: 200 } }), 'nothing to do');
+  assert.equal(plan([...small, full(6, 50, { deferred: true })], { optimizers: { default_segment_number: 4 } }), 'nothing to do');
+});
+
+test('where the collection names a number of segments, indexing makes as many, none too small for a graph', () => {
+  const optimizers = { default_segment_number: 3 };
+  assert.equal(plan([full(1, 90_000)], { optimizers }), 'indexing: 1 to 3 segments with a graph');
+  assert.equal(plan([full(1, 25_000)], { optimizers }), 'indexing: 1 to 2 segments with a graph');
+  assert.equal(
+    plan([segment(1, 100_000), segment(2, 100_000), full(3, 30_000)], { optimizers }),
+    'indexing: 3 to one segment with a graph',
+  );
+  assert.equal(
+    plan([segment(1, 40_000), segment(2, 40_000), full(3, 30_000)], { optimizers }),
+    'indexing: 1 + 2 + 3 to 3 segments with a graph',
+  );
+  assert.equal(plan([segment(1, 90_000, { deleted: 30_000 })], { optimizers }), 'vacuum: 1 to one segment with a graph');
 });
 
 test('merging leaves a segment over four times the others alone', () => {
