@@ -12,6 +12,7 @@ import { NO_OVERWRITE, type OptimizersOverwrite, ownConfig } from '../context/ow
 import type { NodeServices } from '../context/services.js';
 import type { StateAlone } from '../context/view.js';
 import { type Decision, decideOptimization, type PlannedBuild } from '../optimizer/decide.js';
+import { MERGE_QUIET_MS, type PlanFacts, planOptimization } from '../optimizer/plan.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild, SourceSegment } from '../optimizer/status.js';
 import type { Clock } from '../runtime/ports.js';
 import { sizesOf } from './limits/collection-limits.js';
@@ -248,9 +249,11 @@ function hasWork(decision: Decision): boolean {
 /** The optimizer's next decision. Computed for each request, so that the answer includes the last acknowledged write. */
 function decisionOf(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): Decision {
   if (replica.stats === null) return { kind: 'rest', wakeAfterMs: null, pending: false };
-  const runningSources = new Set((replica.optimizer?.builds ?? []).flatMap((build) => build.plan.segments));
-  const own = ownConfig(config, facts.overwrite ?? NO_OVERWRITE);
-  return decideOptimization(replica.stats, own, { ...facts, runningSources });
+  return decideOptimization(replica.stats, ownConfig(config, facts.overwrite ?? NO_OVERWRITE), planFacts(replica, facts));
+}
+
+function planFacts({ optimizer }: ReplicaFacts, facts: ReportFacts): PlanFacts {
+  return { ...facts, runningSources: new Set((optimizer?.builds ?? []).flatMap((build) => build.plan.segments)) };
 }
 
 const NO_INDEXES: AgreedFacts['indexes'] = new Map();
@@ -274,9 +277,14 @@ function payloadSchema(figures: readonly ShardFigures[], agreed: AgreedFacts['in
   return schema;
 }
 
+/** The next build: it waits for threads or memory, for an upload to pause (then as it would be now), or for optimizers to be on. */
 function queuedPlans(config: CollectionConfig, replica: ReplicaFacts, facts: ReportFacts): PlannedBuild[] {
   const decision = decisionOf(config, replica, facts);
-  return decision.kind === 'build' ? [decision.plan] : [];
+  if (decision.kind === 'build') return [decision.plan];
+  if (replica.stats === null || (decision.kind === 'rest' && !decision.pending)) return [];
+  const later = planFacts(replica, { ...facts, nowMs: facts.nowMs + MERGE_QUIET_MS });
+  const plan = planOptimization(replica.stats, ownConfig(config, facts.overwrite ?? NO_OVERWRITE), later);
+  return plan.kind === 'build' ? [plan] : [];
 }
 
 function sourcesOf(plan: PlannedBuild, stats: ReplicaStats | null): SourceSegment[] {

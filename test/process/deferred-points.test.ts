@@ -10,7 +10,7 @@ const ROUNDS = 5;
 const POINTS = 400;
 const DIM = 64;
 
-test('a write that waits is answered when reads of every node see its points, whichever replica they ask', async (t) => {
+test('a write that waits is answered when reads of every node see its points, whichever replica they ask, or when its time is up', async (t) => {
   const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
   t.after(() => cluster.close());
   const { client } = cluster.node(1);
@@ -20,19 +20,34 @@ test('a write that waits is answered when reads of every node see its points, wh
     optimizers_config: { prevent_unoptimized: true, indexing_threshold: 1 },
   });
   const random = seededRandom(7);
-  for (let round = 1; round <= ROUNDS; round++) {
+  const write = async (round: number, how: string): Promise<string> => {
     const points = Array.from({ length: POINTS }, (_, at) => ({
       id: round * POINTS + at,
       vector: Array.from({ length: DIM }, () => random.unit()),
     }));
-    await cluster.node(1 + (round % 3)).client.result('PUT', '/collections/c/points?wait=true', { points });
-    const counts = cluster.nodes.map((node) =>
+    const { client: door } = cluster.node(1 + (round % 3));
+    return (await door.result<{ status: string }>('PUT', `/collections/c/points?wait=true${how}`, { points })).status;
+  };
+  const counts = async (): Promise<number[]> => {
+    const answers = cluster.nodes.map((node) =>
       node.client.result<{ count: number }>('POST', '/collections/c/points/count', { exact: true }),
     );
-    assert.deepEqual(
-      (await Promise.all(counts)).map(({ count }) => count),
-      [1, 2, 3].map(() => round * POINTS),
-      `round ${round}`,
-    );
+    return (await Promise.all(answers)).map(({ count }) => count);
+  };
+  for (let round = 1; round <= ROUNDS; round++) {
+    assert.equal(await write(round, ''), 'completed');
+    assert.deepEqual(await counts(), [1, 2, 3].map(() => round * POINTS), `round ${round}`); // biome-ignore format: a line
   }
+
+  // While optimizers are off, each door says so when the time is up, and the points are there all the same.
+  const configure = (max_optimization_threads: number | 'auto') =>
+    client.result('PATCH', '/collections/c', { optimizers_config: { max_optimization_threads } });
+  await configure(0);
+  const late = [1, 2, 3].map((more) => write(ROUNDS + more, '&timeout=1'));
+  assert.deepEqual(await Promise.all(late), ['wait_timeout', 'wait_timeout', 'wait_timeout']);
+  // Node 1 has heard of the change before the writes.
+  assert.ok(((await counts())[0] as number) < (ROUNDS + 1) * POINTS);
+  await configure('auto');
+  assert.equal(await write(ROUNDS + 4, ''), 'completed');
+  assert.deepEqual(await counts(), [1, 2, 3].map(() => (ROUNDS + 4) * POINTS)); // biome-ignore format: a line
 });

@@ -129,6 +129,18 @@ test('the optimizations report tells what runs, waits, is done and rests', () =>
   assert.match(view.running[0]?.uuid ?? '', uuid);
 });
 
+test('the optimizations report tells what waits for an upload to pause, and for optimizers to be on', () => {
+  const queuedOf = (lastWriteMs: number, config = CONFIG) => {
+    const stats = sampleStats([dueSegment(), sampleSegment({ id: 2 })], { lastWriteMs });
+    const { queued, summary } = optimizationsView(config, [replica({ stats })], FACTS);
+    return [summary.queued_optimizations, summary.queued_segments, ...queued.map(({ optimizer }) => optimizer)];
+  };
+  assert.deepEqual(queuedOf(FACTS.nowMs), [1, 2, 'indexing']);
+  assert.deepEqual(queuedOf(FACTS.nowMs, sampleConfig({ max_optimization_threads: 0 })), [1, 2, 'indexing']);
+  assert.deepEqual(queuedOf(0, sampleConfig({ max_optimization_threads: 0 })), [1, 2, 'indexing']);
+  assert.deepEqual(queuedOf(0, sampleConfig({ indexing_threshold: 0 })), [0, 0]);
+});
+
 test('a clock that was set moves the dates of builds, and no duration', () => {
   const finished = [{ build: { ...RUNNING, id: 7 }, finishedMs: RUNNING.startedMs + 1500, error: null }];
   const optimizer = { ...REST, state: 'Building', builds: [RUNNING], finished } as const;
