@@ -21,7 +21,8 @@
  *    segments without a graph, so that LMDB stays small; not the first one of a replica alone, which is small.
  * 7. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
  *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
- *    more than the walk it saves). Where the collection names a number, full appendable segments count too, however small.
+ *    more than the walk it saves). Where the collection names a number, full appendable segments count too, however small,
+ *    and are merged among themselves.
  *
  * Where the collection names a number, *indexing* makes as many segments as it takes to have so many, none smaller than `indexing_threshold`.
  * Otherwise it makes as few as it can.
@@ -258,9 +259,12 @@ function planMerge(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
   const { default_segment_number: named } = world.config.optimizer_config;
   const target = named || world.facts.cpus;
-  const full = world.free.filter(({ deferred, frozen, kind }) => kind === 'sealed' || (named > 0 && frozen && !deferred));
+  const sealed = world.free.filter((segment) => segment.kind === 'sealed');
+  const full = named === 0 ? sealed : world.free.filter(({ deferred, frozen }) => frozen && !deferred);
   if (full.length <= target) return undefined;
-  const chosen = full.slice(0, Math.max(3, full.length - target + 1));
+  // No graph is built again for the sake of rows that have none yet.
+  const candidates = sealed.length > target ? sealed : full.filter((segment) => !isIndexed(segment, world.config, world.fields));
+  const chosen = candidates.slice(0, Math.max(3, full.length - target + 1));
   while (chosen.length >= 3 && !isCheapMerge(chosen, world)) chosen.pop();
   if (chosen.length < 3) return undefined;
   if (world.quietMs < MERGE_QUIET_MS) return { kind: 'none', wakeAfterMs: MERGE_QUIET_MS - world.quietMs, waitingFor: 'merge' };

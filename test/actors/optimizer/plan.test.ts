@@ -275,6 +275,12 @@ test('where the collection names a number of segments, full appendable ones are 
   assert.equal(plan(small, { optimizers: { default_segment_number: 2 } }), 'merge: 1 + 2 + 3 to one segment without a graph');
   assert.equal(plan(small, { optimizers: { default_segment_number: 1 } }), 'merge: 1 + 2 + 3 + 4 to one segment without a graph');
   assert.equal(plan(small, { optimizers: { default_segment_number: 2, max_segment_size: 200 } }), 'nothing to do');
+  const built = [segment(7, 30_000), segment(8, 30_000)];
+  assert.equal(plan([...built, full(1, 100)], { optimizers: { default_segment_number: 2 } }), 'nothing to do');
+  assert.equal(
+    plan([...built, ...small], { optimizers: { default_segment_number: 2 } }),
+    'merge: 1 + 2 + 3 + 4 to one segment without a graph',
+  );
   assert.equal(plan([...small, full(6, 50, { deferred: true })], { optimizers: { default_segment_number: 4 } }), 'nothing to do');
 });
 
