@@ -108,7 +108,7 @@ class Evaluation {
 
   private applied(name: 'sqrt' | 'exp' | 'log10' | 'ln', value: number): number {
     const functions = { sqrt: Math.sqrt, exp: Math.exp, log10: Math.log10, ln: Math.log };
-    return finite(functions[name](value), () => `${name}(${value})`);
+    return finite(functions[name](value), () => (name === 'sqrt' ? `√${value}` : `${name}(${value})`));
   }
 
   private quotient({ left, right, byZeroDefault }: Extract<Expression, { kind: 'div' }>): number {
@@ -146,16 +146,18 @@ class Evaluation {
     return micros / 1e6;
   }
 
-  /** The first value at the path (of an array its first element), or the default. */
+  /**
+   * The value at the path, also as the only element of an array, or the default where there is none. Several values are a list, which no
+   * variable stands for. Source: scenario query-sample-groups-more.
+   */
   private lookUp(path: string, wanted: string): JsonValue {
-    let found: JsonValue | undefined;
+    const found: JsonValue[] = [];
     someValue(this.point.payload(), pathOf(path), (value) => {
-      const first = Array.isArray(value) ? value[0] : value;
-      if (first === undefined || first === null) return false;
-      found = first;
-      return true;
+      if (Array.isArray(value)) found.push(...value.slice(0, 2));
+      else found.push(value);
+      return found.length > 1;
     });
-    if (found !== undefined) return found;
+    if (found.length > 0) return found.length === 1 ? (found[0] as JsonValue) : found;
     const { defaults } = this.formula;
     const byDefault = Object.hasOwn(defaults, path) ? defaults[path] : undefined;
     if (byDefault === undefined) throw wrongValue(path, wanted, 'No value found in a payload nor defaults');

@@ -43,9 +43,13 @@ export interface RankingPart {
 export interface Round<Hit> {
   readonly seen: readonly Hit[];
   readonly count: number;
+  /** Not wanted: hits with one of these values. */
+  readonly without: readonly GroupValue[];
+  /** Not wanted: hits with none of these values. Null: all are wanted. */
+  readonly only: readonly GroupValue[] | null;
 }
 
-/** How often prefetched points are asked for: each round searches anew. */
+/** How often prefetched points are asked for, to find groups and to fill them: each round searches anew. */
 const ROUNDS_MAX = 5;
 /** How much further down the ranking is read when what came was not enough. */
 const GROWTH = 4;
@@ -96,17 +100,18 @@ export function* groupSteps<Hit>(
 
 /**
  * Groups of points that prefetches find. Their limits bound what one round brings, and scores of a fusion depend on
- * what else was found, so further rounds leave out what was seen, and what they bring counts with the scores it has there.
- * run: the best `count` hits beside those seen. compare: the better hit first.
- * Source: scenario query-fusion, step groups-fusion.
+ * what else was found, so further rounds leave out what was seen and the groups that are full, and what they bring counts with the
+ * scores it has there. The last rounds are for those of the best groups that are not full.
+ * run: the hits of a round. compare: the better hit first.
+ * Source: scenarios query-fusion (step groups-fusion) and query-sample-groups-more.
  */
 export function gatherRounds<Hit>(
   plan: Omit<GroupPlan, 'canNarrow'>,
-  run: (seen: readonly Hit[], count: number) => readonly Hit[],
+  run: (round: Round<Hit>) => readonly Hit[],
   valuesOf: (hit: Hit) => readonly GroupValue[],
   compare: (a: Hit, b: Hit) => number,
 ): Group<Hit>[] {
-  return runSteps(roundSteps(plan, valuesOf, compare), ({ seen, count }) => run(seen, count));
+  return runSteps(roundSteps(plan, valuesOf, compare), run);
 }
 
 /** The same, step by step. */
@@ -118,17 +123,37 @@ export function* roundSteps<Hit>(
   const { limit, size } = plan;
   const all: Groups<Hit> = new Map();
   const seen: Hit[] = [];
-  for (let round = 1; ; round++) {
-    const hits = yield { seen, count: limit * size };
+  const count = limit * size;
+  const take = (hits: readonly Hit[]): void => {
     for (const hit of hits) seen.push(hit);
     collect(all, hits, Number.POSITIVE_INFINITY, valuesOf);
-    const best: Groups<Hit> = new Map(
-      [...all]
-        .map(([value, list]): [GroupValue, Hit[]] => [value, list.sort(compare).slice(0, size)])
-        .sort(([, [a]], [, [b]]) => compare(a as Hit, b as Hit)),
-    );
-    if (hits.length === 0 || round === ROUNDS_MAX || isComplete(best, plan)) return firstGroups(best, limit);
+  };
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    const hits = yield { seen, count, without: fullGroups(all, size), only: null };
+    take(hits);
+    if (hits.length === 0 || isComplete(bestGroups(all, size, compare), plan)) break;
   }
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    const open = firstGroups(bestGroups(all, size, compare), limit).filter(({ hits }) => hits.length < size);
+    if (open.length === 0) break;
+    const hits = yield { seen, count, without: [], only: open.map(({ value }) => value) };
+    if (hits.length === 0) break;
+    take(hits);
+  }
+  return firstGroups(bestGroups(all, size, compare), limit);
+}
+
+function fullGroups<Hit>(groups: Groups<Hit>, size: number): GroupValue[] {
+  return [...groups].flatMap(([value, hits]) => (hits.length < size ? [] : [value]));
+}
+
+/** Each group's best hits, in the order of the groups' best ones. */
+function bestGroups<Hit>(groups: Groups<Hit>, size: number, compare: (a: Hit, b: Hit) => number): Groups<Hit> {
+  return new Map(
+    [...groups]
+      .map(([value, hits]): [GroupValue, Hit[]] => [value, hits.sort(compare).slice(0, size)])
+      .sort(([, [a]], [, [b]]) => compare(a as Hit, b as Hit)),
+  );
 }
 
 type Groups<Hit> = Map<GroupValue, Hit[]>;

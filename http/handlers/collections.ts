@@ -4,7 +4,7 @@ import type { AliasView, NodeApi } from '../../actors/requests/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { decodeAliasActions } from '../../protocols/rest/aliases.js';
-import { optionsWithoutEffect } from '../../protocols/rest/collection-hints.js';
+import { settingsWithoutEffect } from '../../protocols/rest/collection-hints.js';
 import { applyCollectionChange, decodeCreateCollection, decodeUpdateCollection } from '../../protocols/rest/collections.js';
 import {
   asksForAgreement,
@@ -41,7 +41,9 @@ export async function listCollections({ node }: DoorServices, { caller, query }:
 
 export async function info({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
   await upToDate(node, query);
-  return result(await node.wholeInfo(path.collection_name, timeoutMsOf(query)));
+  const { status, optimizer_status, ...others } = await node.wholeInfo(path.collection_name, timeoutMsOf(query));
+  const warnings = settingsWithoutEffect(others.config).map((message) => ({ message }));
+  return result({ status, optimizer_status, ...(warnings.length === 0 ? {} : { warnings }), ...others });
 }
 
 export async function exists({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
@@ -150,5 +152,5 @@ function peerCount({ cluster }: NodeApi): number | null {
 }
 
 function warnOfHints({ log, node }: DoorServices, name: string, config: CollectionConfig): void {
-  for (const line of optionsWithoutEffect(config)) log.warn(`collection ${name}: an option has no effect in this release: ${line}`);
+  for (const line of settingsWithoutEffect(config)) log.warn(`collection ${name}: ${line}`);
 }

@@ -206,16 +206,19 @@ export const COLLECTION_SCHEMAS = {
   Collections: fields({ collections: list(fields({ name: TEXT })) }),
   Existence: fields({ exists: FLAG }),
   Aliases: fields({ aliases: list(fields({ alias_name: TEXT, collection_name: TEXT })) }),
-  CollectionInfo: fields({
-    status: words('green', 'yellow', 'grey', 'red'),
-    optimizer_status: any(words('ok'), fields({ error: TEXT })),
-    indexed_vectors_count: COUNT,
-    points_count: COUNT,
-    segments_count: COUNT,
-    config: ref('CollectionConfig'),
-    payload_schema: map(fields({ data_type: words(...INDEX_TYPES), points: COUNT }, { params: leaf<object>({ type: 'object' }) })),
-    update_queue: fields({ length: COUNT }, { deferred_points: COUNT }),
-  }),
+  CollectionInfo: fields(
+    {
+      status: words('green', 'yellow', 'grey', 'red'),
+      optimizer_status: any(words('ok'), fields({ error: TEXT })),
+      indexed_vectors_count: COUNT,
+      points_count: COUNT,
+      segments_count: COUNT,
+      config: ref('CollectionConfig'),
+      payload_schema: map(fields({ data_type: words(...INDEX_TYPES), points: COUNT }, { params: leaf<object>({ type: 'object' }) })),
+      update_queue: fields({ length: COUNT }, { deferred_points: COUNT }),
+    },
+    { warnings: list(fields({ message: TEXT })) },
+  ),
   CollectionConfig: fields(
     {
       params: fields(

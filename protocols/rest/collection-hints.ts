@@ -1,18 +1,51 @@
-/** Which options of a collection are kept and shown, but not carried out by this release: for the log. */
+/** What of a collection's settings is kept and shown, but has no effect, or another one than their names say: for `GET /collections/{name}` and the log. */
 
-import { type CollectionConfig, sparseByName, vectorsByName } from '../model/collection.js';
+import { type CollectionConfig, type SparseVectorParams, sparseByName, type VectorParams, vectorsByName } from '../model/collection.js';
 
-/** One line for each such option that is switched on, starting with its name. */
-export function optionsWithoutEffect(config: CollectionConfig): string[] {
-  const { hnsw_config: hnsw, params, wal_config: wal } = config;
-  const graphs = [hnsw, ...[...vectorsByName(params.vectors).values()].map((vector) => vector.hnsw_config ?? {})];
-  const sparse = [...sparseByName(params).values()].map((vector) => vector.index);
+/** One sentence for each such setting. Source of those about `inline_storage`: scenario vectors-config-more. */
+export function settingsWithoutEffect(config: CollectionConfig): string[] {
+  const { params, wal_config: wal } = config;
+  const lines: string[] = [];
+  for (const [name, vector] of vectorsByName(params.vectors)) lines.push(...ofVector(config, name, vector));
+  for (const [name, vector] of sparseByName(params)) lines.push(...ofSparseVector(name, vector));
+  if (wal.wal_segments_ahead > 0) {
+    lines.push('The `wal_config.wal_segments_ahead` option has no effect: files of the log are made when they are needed.');
+  }
+  return lines;
+}
+
+function ofVector(config: CollectionConfig, name: string, vector: VectorParams): string[] {
+  const isMulti = vector.multivector_config !== undefined;
+  const isQuantized = (vector.quantization_config ?? config.quantization_config) !== null;
+  const hnsw = { ...config.hnsw_config, ...vector.hnsw_config };
+  const inline = `The \`hnsw_config.inline_storage\` option for vector '${name}'`;
+  if (hnsw.inline_storage === true && (isMulti || !isQuantized)) {
+    return [
+      isMulti
+        ? `${inline} is not compatible with multivectors. This option will be ignored.`
+        : `${inline} requires quantization to be enabled. This option will be ignored.`,
+    ];
+  }
   const checks: readonly (readonly [boolean, string])[] = [
-    [graphs.some((graph) => graph.inline_storage === true), 'hnsw_config.inline_storage: vectors are kept beside the graph'],
-    [graphs.some((graph) => graph.on_disk === true), 'hnsw_config.on_disk: graphs are in memory'],
-    [sparse.some((index) => index?.on_disk === true), 'sparse index.on_disk: inverted indexes are in memory'],
-    [sparse.some((index) => (index?.datatype ?? 'float32') !== 'float32'), 'sparse index.datatype: values are kept and scored as float32'],
-    [wal.wal_segments_ahead > 0, 'wal_config.wal_segments_ahead: files of the log are made when they are needed'],
+    [hnsw.inline_storage === true, `${inline} has no effect: graphs and codes are in memory.`],
+    [hnsw.on_disk === true, `The \`hnsw_config.on_disk\` option for vector '${name}' has no effect: graphs are in memory.`],
+    [isMulti && isQuantized, `The quantization of vector '${name}' has no effect: multivectors are compared as they are stored.`],
+    [isMulti && vector.on_disk === true, `The \`on_disk\` option for vector '${name}' has no effect: multivectors are in memory.`],
+    [
+      vector.datatype === 'turbo4',
+      `The \`turbo4\` datatype of vector '${name}' is kept as \`float16\`: its scores are more exact, and it takes more memory.`,
+    ],
+  ];
+  return checks.filter(([on]) => on).map(([, line]) => line);
+}
+
+function ofSparseVector(name: string, { index }: SparseVectorParams): string[] {
+  const checks: readonly (readonly [boolean, string])[] = [
+    [index?.on_disk === true, `The \`index.on_disk\` option for sparse vector '${name}' has no effect: inverted indexes are in memory.`],
+    [
+      (index?.datatype ?? 'float32') !== 'float32',
+      `The \`index.datatype\` option for sparse vector '${name}' has no effect: values are kept and scored as \`float32\`.`,
+    ],
   ];
   return checks.filter(([on]) => on).map(([, line]) => line);
 }

@@ -17,14 +17,14 @@ import {
 } from '../model/collection.js';
 import type { JsonValue } from '../model/payload.js';
 import { defined, Fields } from './fields.js';
-import { checkVectorName, decodeVectorShape, MODIFIERS, SPARSE_DATATYPES } from './vector-params.js';
+import { checkVectorName, decodeVectorShape, MODIFIERS, sparseDatatype } from './vector-params.js';
 
 /** A vector to be added. */
 export type NewVector =
   | { readonly kind: 'dense'; readonly name: string; readonly params: VectorParams }
   | { readonly kind: 'sparse'; readonly name: string; readonly params: SparseVectorParams };
 
-/** What a request to add a vector asks for; of both kinds given, dense. Errors: `malformedBody`, `invalidValue`, `wrongInput`, `unsupported`. */
+/** What a request to add a vector asks for; of both kinds given, dense. Errors: `malformedBody`, `invalidValue`, `wrongInput`. */
 export function decodeNewVector(name: string, body: JsonValue): NewVector {
   const fields = Fields.of(body, '');
   const dense = fields.nested('dense');
@@ -35,7 +35,7 @@ export function decodeNewVector(name: string, body: JsonValue): NewVector {
   }
   const sparse = fields.nested('sparse');
   if (sparse === undefined) throw new TroupeError('malformedBody', 'expected `dense` or `sparse` with the settings of the vector');
-  const datatype = sparse.word('datatype', SPARSE_DATATYPES);
+  const datatype = sparseDatatype(sparse);
   const params: SparseVectorParams = defined({
     index: datatype && { datatype },
     modifier: sparse.word('modifier', MODIFIERS),

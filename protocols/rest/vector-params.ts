@@ -3,6 +3,7 @@
 import { TroupeError } from '../errors.js';
 import {
   type CollectionParams,
+  type Datatype,
   type Distance,
   type SparseVectorParams,
   type VectorParams,
@@ -17,11 +18,11 @@ const DISTANCES = ['Cosine', 'Euclid', 'Dot', 'Manhattan'] as const satisfies re
 const DATATYPES = ['float32', 'float16', 'uint8', 'turbo4'] as const;
 const COMPARATORS = ['max_sim'] as const;
 export const MODIFIERS = ['none', 'idf'] as const;
-export const SPARSE_DATATYPES = ['float32', 'uint8', 'float16', 'turbo4'] as const;
+const SPARSE_DATATYPES = ['float32', 'uint8', 'float16', 'turbo4'] as const;
 const VECTOR_SIZE_MAX = 65536;
 const VECTOR_NAME_LENGTH_MAX = 255;
 
-/** Size, distance, type and whether points have lists of such vectors. Errors: `malformedBody`, `invalidValue`, `unsupported`. */
+/** Size, distance, type and whether points have lists of such vectors. Errors: `malformedBody`, `invalidValue`. */
 export function decodeVectorShape(fields: Fields): VectorParams {
   const size = fields.integer('size', { min: 1, max: VECTOR_SIZE_MAX });
   if (size === undefined) throw missingField(fields.pathOf('size'));
@@ -29,10 +30,6 @@ export function decodeVectorShape(fields: Fields): VectorParams {
   if (distance === undefined) throw missingField(fields.pathOf('distance'));
   const vector: VectorParams = { size, distance };
   const datatype = fields.word('datatype', DATATYPES);
-  if (datatype === 'turbo4') {
-    const detail = `\`${fields.pathOf('datatype')}\` is not available in this release (originals of four bits; \`quantization_config\` has them beside originals)`;
-    throw new TroupeError('unsupported', detail);
-  }
   if (datatype !== undefined) vector.datatype = datatype;
   const multi = fields.nested('multivector_config');
   if (multi !== undefined) vector.multivector_config = { comparator: comparatorOf(multi) };
@@ -51,6 +48,7 @@ export function decodeSparseVectors(fields: Fields | undefined, vectors: Vectors
   const dense = vectorsByName(vectors);
   const named = namedSparseVectors(fields);
   for (const [name] of named) {
+    if (name === '') throw new TroupeError('wrongInput', 'Sparse vector name cannot be empty');
     checkVectorName(name, 'sparse');
     if (dense.has(name)) {
       throw new TroupeError('wrongInput', `Dense and sparse vector names must be unique - duplicate found with '${name}'`);
@@ -76,10 +74,17 @@ function decodeSparseVector(fields: Fields): SparseVectorParams {
       defined({
         full_scan_threshold: index.integer('full_scan_threshold'),
         on_disk: index.boolean('on_disk'),
-        datatype: index.word('datatype', SPARSE_DATATYPES),
+        datatype: sparseDatatype(index),
       }),
     modifier: fields.word('modifier', MODIFIERS),
   });
+}
+
+/** Errors: `malformedBody`, `invalidValue`. */
+export function sparseDatatype(fields: Fields): Exclude<Datatype, 'turbo4'> | undefined {
+  const datatype = fields.word('datatype', SPARSE_DATATYPES);
+  if (datatype !== 'turbo4') return datatype;
+  throw new TroupeError('invalidValue', `[${fields.pathOf('datatype')}: sparse vectors do not support the \`turbo4\` datatype]`);
 }
 
 /** Errors: `wrongInput`. */

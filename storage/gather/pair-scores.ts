@@ -1,7 +1,11 @@
 /** Similarities between points of several shards. */
 
-import type { VectorValue } from '../../protocols/model/vector.js';
+import { TroupeError } from '../../protocols/errors.js';
+import type { MultiVector, VectorValue } from '../../protocols/model/vector.js';
+import { shownScore } from '../../query/shown-score.js';
+import { maxSimilarity } from '../../vectors/max-similarity.js';
 import type { TermSums } from '../threads/portion.js';
+import { spaceFacts } from '../walk/space.js';
 import type { GatherContext } from './context.js';
 import { type GatheredHit, PointTable, pointsOf, shardIdsOf } from './hits.js';
 import { sumTerms, valuesOfPoints } from './inputs.js';
@@ -50,6 +54,20 @@ export class PairScores {
     return row;
   }
 
+  /**
+   * The score of the point at a position by the value of each point, as the API shows it: Float32Array [points]. Multivectors only. It is computed
+   * here: the values are, and to ask for it they would all have to be sent.
+   * Errors: `timeout`.
+   */
+  from(position: number): Float32Array {
+    const { distance } = spaceFacts(this.context.source.place.params, this.using);
+    const stored = multiOf(this.values[position]);
+    return Float32Array.from(this.values, (value) => {
+      this.context.portions.checkTime();
+      return shownScore(distance, maxSimilarity(distance, multiOf(value).values, stored.values, stored.dim));
+    });
+  }
+
   private roomForRows(): number {
     const atOnce = Math.floor(SCORES_MAX / this.points.length);
     return Math.max(1, Math.min(atOnce, KEPT_QUESTIONS_MAX * atOnce - this.kept));
@@ -83,4 +101,9 @@ export class PairScores {
       });
     }
   }
+}
+
+function multiOf(value: VectorValue | undefined): MultiVector {
+  if (value?.kind !== 'multi') throw new TroupeError('internal', 'a multivector is compared with another kind of vector');
+  return value;
 }

@@ -42,6 +42,11 @@ export class Portions {
     });
   }
 
+  /** Errors: `timeout` when the time of the request is over. */
+  checkTime(): void {
+    if (this.acts.expired()) throw timeLimitReached();
+  }
+
   private send(): void {
     const all = [...this.waiting.values()];
     this.waiting = new Map();

@@ -83,10 +83,10 @@ class ShardAnswers implements LaterAnswers<GatheredHit> {
     return pairs.points;
   }
 
-  async scores({ hits, at }: Needs<GatheredHit>['scores']): Promise<Float32Array> {
+  async scores({ hits, at, query }: Needs<GatheredHit>['scores']): Promise<Float32Array> {
     const pairs = this.compared.get(hits);
     if (pairs === undefined) throw new TroupeError('internal', 'points are compared that were not made comparable');
-    return pairs.to(at);
+    return query === 'each' ? pairs.from(at) : pairs.to(at);
   }
 
   count({ filter }: Needs<GatheredHit>['count']): Promise<number> {

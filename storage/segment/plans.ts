@@ -21,6 +21,14 @@ export function isCurrent(vector: VectorLayout, plan: VectorPlan | undefined): b
 }
 
 export function elementOf(datatype: Datatype | undefined): ElementType {
-  if (datatype === 'float16') return 'f16';
-  return datatype === 'uint8' ? 'u8' : 'f32';
+  switch (datatype) {
+    case 'float16':
+    // Four bits are all that codes of `quantization_config` keep; originals are to be more exact than codes.
+    case 'turbo4':
+      return 'f16';
+    case 'uint8':
+      return 'u8';
+    default:
+      return 'f32';
+  }
 }

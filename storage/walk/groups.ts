@@ -62,11 +62,9 @@ function* prefetchedGroups<Hit extends WalkHit>(scope: Scope<Hit>, request: Grou
   const node = withPrefetches(request, groupSize);
   const sign = betterScores(scope.params, node) === 'larger' ? -1 : 1;
   const steps = roundSteps<GroupedHit<Hit>>({ limit, size: groupSize }, valuesOf, (a, b) => sign * (a.hit.score - b.hit.score));
-  return yield* scope.steps(steps, ({ seen, count }) => {
-    const filter = withoutPoints(
-      node.filter,
-      seen.map(({ hit }) => hit.id),
-    );
+  return yield* scope.steps(steps, ({ seen, count, without, only }) => {
+    const ids = seen.map(({ hit }) => hit.id);
+    const filter = bothFilters(withoutPoints(node.filter, ids), valuesFilter(groupBy, without, only));
     return groupedWalk(scope, { ...node, filter, limit: count, offset: 0 }, groupBy);
   });
 }
@@ -124,6 +122,14 @@ function narrowingFilter(key: string, schema: FieldSchema | undefined, narrowing
     default:
       return narrowing satisfies never;
   }
+}
+
+/** What passes has none of some values, and one of the others where those are given. */
+function valuesFilter(key: string, without: readonly GroupValue[], only: readonly GroupValue[] | null): Filter | null {
+  if (without.length === 0 && only === null) return null;
+  const any = (values: readonly GroupValue[]): Condition => ({ kind: 'match', key, match: { kind: 'any', values } });
+  const mustNot = without.length === 0 ? [] : [any(without)];
+  return { must: only === null ? [] : [any(only)], should: [], mustNot, minShould: null };
 }
 
 function some(...should: Condition[]): Filter {

@@ -20,7 +20,7 @@ export function* matrixWalk<Hit extends WalkHit>(scope: Scope<Hit>, query: Matri
   const hits = yield* scope.ask('comparable', { hits: [...drawn].sort((a, b) => compareIds(a.id, b.id)), using, kept: limit });
   const neighbours: MatrixRow[] = [];
   for (let own = 0; own < hits.length; own++) {
-    const scores = yield* scope.ask('scores', { hits, using, at: own });
+    const scores = yield* scope.ask('scores', { hits, using, at: own, query: 'one' });
     const at = nearestPositions(scores, own, limit, better);
     neighbours.push({ at, scores: Float32Array.from(at, (position) => scores[position] as number) });
   }

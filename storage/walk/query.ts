@@ -81,7 +81,8 @@ function* scoredWalk<Hit extends WalkHit>(
     case 'orderBy':
       return yield* scope.ask('level', { node, query: { kind: 'orderBy', orderBy: query.orderBy }, lists, extras });
     case 'sample':
-      return yield* scope.ask('level', { node, query: { kind: 'sample', having: null }, lists, extras });
+      // Behind some points of a sample there are as many others: it has no pages (scenario query-sample-groups-more).
+      return yield* scope.ask('level', { node: { ...node, offset: 0 }, query: { kind: 'sample', having: null }, lists, extras });
     case 'recommend':
       if (query.strategy === 'average_vector') return yield* nearestToAverage(scope, node, query, lists, extras);
       return yield* likeExamples(scope, node, query, lists, extras);
@@ -110,7 +111,10 @@ function* nearestOrDiverse<Hit extends WalkHit>(
   return yield* diverseWalk(scope, node, mmr, yield* scope.ask('level', { node: near, query: nearest, lists, extras: NO_EXTRAS }));
 }
 
-/** The page of an order in which each point adds something to those before it. nearest: the candidates, best first. */
+/**
+ * The page of an order in which each point adds something to those before it. nearest: the candidates, best first. How much a multivector is like
+ * one that was chosen is what it scores as the query (scenario query-mmr-multivector).
+ */
 function* diverseWalk<Hit extends WalkHit>(
   scope: Scope<Hit>,
   node: PagedNode,
@@ -118,14 +122,14 @@ function* diverseWalk<Hit extends WalkHit>(
   nearest: readonly Hit[],
 ): Walk<Hit, readonly Hit[]> {
   const { using } = node;
-  const { distance } = spaceFacts(scope.params, using);
+  const { distance, multi } = spaceFacts(scope.params, using);
   const hits = yield* scope.ask('comparable', { hits: nearest, using, kept: 0 });
   const relevance = similarScores(
     distance,
     Float32Array.from(hits, ({ score }) => score),
   );
   const chosen = yield* scope.steps(diverseSteps(relevance, mmr.diversity, node.offset + node.limit), function* (at) {
-    return similarScores(distance, yield* scope.ask('scores', { hits, using, at }));
+    return similarScores(distance, yield* scope.ask('scores', { hits, using, at, query: multi ? 'each' : 'one' }));
   });
   return chosen.slice(node.offset).map((at) => hits[at] as Hit);
 }

@@ -17,6 +17,7 @@ import { betterOf } from '../../query/shown-score.js';
 
 export interface SpaceFacts {
   readonly distance: Distance;
+  readonly multi: boolean;
   /** Sparse, and weighed by how rare its indices are. */
   readonly idf: boolean;
 }
@@ -24,10 +25,10 @@ export interface SpaceFacts {
 /** Errors: `wrongInput` when the collection has no vector of this name. */
 export function spaceFacts(params: CollectionParams, name: string): SpaceFacts {
   const dense = denseParams(params, name);
-  if (dense !== undefined) return { distance: dense.distance, idf: false };
+  if (dense !== undefined) return { distance: dense.distance, multi: dense.multivector_config !== undefined, idf: false };
   const sparse = sparseByName(params).get(name);
   if (sparse === undefined) throw unknownVector(name);
-  return { distance: 'Dot', idf: sparse.modifier === 'idf' };
+  return { distance: 'Dot', multi: false, idf: sparse.modifier === 'idf' };
 }
 
 function denseParams({ vectors }: CollectionParams, name: string): VectorParams | undefined {

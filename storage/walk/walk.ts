@@ -104,8 +104,11 @@ export interface Needs<Hit extends WalkHit> {
   readonly points: { readonly collection: string | null; readonly query: RetrieveQuery };
   /** Those of the hits that have a vector, in their order, to be compared with one another. kept: scores of each that are for the answer. */
   readonly comparable: { readonly hits: readonly Hit[]; readonly using: string; readonly kept: number };
-  /** Scores of all of `hits` (a list that `comparable` gave) by the vector of the one at a position. */
-  readonly scores: { readonly hits: readonly Hit[]; readonly using: string; readonly at: number };
+  /**
+   * Scores of the one at a position together with all of `hits` (a list that `comparable` gave). query: whose vector is the query's: that of
+   * the one, or that of each hit in turn, which scores a multivector otherwise.
+   */
+  readonly scores: { readonly hits: readonly Hit[]; readonly using: string; readonly at: number; readonly query: 'one' | 'each' };
   /** How many points pass. */
   readonly count: { readonly filter: Filter | null };
   /** In how many of the points that pass each value of a key is. Errors: `wrongInput` without an index that tells values apart. */

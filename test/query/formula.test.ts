@@ -10,6 +10,8 @@ const PAYLOAD: Payload = {
   big: 9007199254740993n,
   text: 'x',
   list: [6, 7],
+  one: [6],
+  empty: [],
   none: null,
   g: { lat: 48.8566, lon: 2.3522 },
   d: '2024-01-11',
@@ -39,18 +41,21 @@ test('scores of prefetches are variables, 0 or the default where the point was n
   assert.equal(score('$score[1]', { '$score[1]': -1 }), -1);
 });
 
-test('payload values are variables; a list stands for its first element', () => {
+test('payload values are variables; a list stands for its element if it has one', () => {
   assert.equal(score('n'), 4);
   assert.equal(score('big'), 2 ** 53);
-  assert.equal(score('list'), 6);
+  assert.equal(score('one'), 6);
+  refuses('list', /not a number/, { list: 3 });
+  refuses('list[]', /not a number/, { 'list[]': 3 });
   assert.equal(score('list[1]'), 7);
 });
 
 test('a missing value has its default or is an error, a value of another type always is one', () => {
   assert.equal(score('zzz', { zzz: 3 }), 3);
-  assert.equal(score('none', { none: 3 }), 3);
+  assert.equal(score('empty', { empty: 3 }), 3);
   refuses('zzz', /No value found/);
-  refuses('none', /No value found/);
+  refuses('empty', /No value found/);
+  refuses('none', /not a number/, { none: 3 });
   refuses('text', /not a number/, { text: 3 });
   refuses('zzz', /not a number/, { zzz: 'x' });
   refuses('__proto__', /No value found/);
@@ -78,7 +83,7 @@ test('a product that is 0 does not ask for the rest', () => {
 
 test('a number that is not finite is an error that names the expression', () => {
   refuses({ div: { left: 1, right: 0 } }, /1\/0 = Infinity/);
-  refuses({ sqrt: { neg: 1 } }, /sqrt\(-1\) = NaN/);
+  refuses({ sqrt: { neg: 1 } }, /√-1 = NaN/);
   refuses({ ln: 0 }, /ln\(0\)/);
   refuses({ pow: { base: -1, exponent: 0.5 } }, /-1\^0\.5/);
   refuses({ exp: 1000 }, /exp\(1000\)/);

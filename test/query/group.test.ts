@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Group, type GroupValue, gatherGroups, gatherRounds, groupValues, type Narrowing } from '../../query/group.js';
+import { type Group, type GroupValue, gatherGroups, gatherRounds, groupValues, type Narrowing, type Round } from '../../query/group.js';
 import { seeded } from './property.js';
 
 type Point = readonly GroupValue[];
@@ -82,7 +82,7 @@ test('prefetched points come in rounds, and the best of all rounds make the grou
     [['ten', 'b', 0.1]],
   ];
   const asked: number[] = [];
-  const run = (seen: readonly unknown[], count: number) => {
+  const run = ({ seen, count }: Round<unknown>) => {
     asked.push(count);
     return rounds.find((_, at) => rounds.slice(0, at).flat().length === seen.length) ?? [];
   };
@@ -104,14 +104,54 @@ test('prefetched points come in rounds, and the best of all rounds make the grou
     ['b', 'c', 7, 'a'],
   );
   let rounded = 0;
-  const endless = (): string[] => [String(rounded++)];
-  gatherRounds(
-    { limit: 1, size: 9 },
-    endless,
-    () => [],
-    () => 0,
+  const endless = (value: string[]) => () => {
+    rounded++;
+    return [value];
+  };
+  const roundsOf = (value: string[]): number => {
+    rounded = 0;
+    gatherRounds(
+      { limit: 2, size: 99 },
+      endless(value),
+      (values) => values,
+      () => 0,
+    );
+    return rounded;
+  };
+  assert.deepEqual([roundsOf([]), roundsOf(['a'])], [5, 10], 'not for ever');
+});
+
+test('rounds pass over groups that are full, and the last ones ask for what the best groups lack', () => {
+  // By score: the group «big» hides the others, and many groups of one stand before the second hit of the second-best one.
+  const singles = Array.from({ length: 40 }, (_, at): [string, number] => [`single ${at}`, 50 - at / 100]);
+  const points: [string, number][] = [
+    ...Array.from({ length: 30 }, (_, at): [string, number] => ['big', 100 - at]),
+    ['two', 60],
+    ...singles,
+    ['two', 1],
+  ];
+  const asked: Round<[string, number]>[] = [];
+  const groups = gatherRounds<[string, number]>(
+    { limit: 2, size: 2 },
+    (round) => {
+      asked.push({ ...round, seen: [...round.seen] });
+      const wanted = points.filter((point) => !round.seen.includes(point) && !round.without.includes(point[0]));
+      return wanted.filter(([value]) => round.only?.includes(value) ?? true).slice(0, round.count);
+    },
+    ([value]) => [value],
+    ([, a], [, b]) => b - a,
   );
-  assert.equal(rounded, 5, 'not for ever');
+  assert.deepEqual(
+    groups.map(({ value, hits }) => [value, ...hits.map(([, score]) => score)]),
+    [
+      ['big', 100, 99],
+      ['two', 60, 1],
+    ],
+  );
+  assert.deepEqual(
+    asked.map(({ without, only }) => [without, only]),
+    [[[], null], ...Array.from({ length: 4 }, () => [['big'], null]), [[], ['two']]],
+  );
 });
 
 test('texts and integers make groups, also within arrays, each once; other values make none', () => {

@@ -17,6 +17,7 @@ import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked }
 import { spend } from '../../disk/meter.js';
 import { graphSettings, indexingThresholdBytes } from '../../segment/graph-settings.js';
 import { itemBytes, residentOffset } from '../../segment/layout.js';
+import { elementOf } from '../../segment/plans.js';
 import { timeLimitReached } from '../../threads/deadline.js';
 import type { FoundRow } from '../query/points.js';
 import { admittedBits } from '../snapshot/admitted.js';
@@ -242,7 +243,7 @@ function scan({ view, kernels, slot, admission }: Run, matrix: Matrix, keep: num
 function hits(view: SegmentView, task: Task, ranked: Ranked, coded: boolean): Hit[] {
   const found: Hit[] = [];
   const { distance, datatype, size } = task.params;
-  const rounded = !coded && datatype === 'float16' && size <= HALF_SCORE_DIM_MAX;
+  const rounded = !coded && elementOf(datatype) === 'f16' && size <= HALF_SCORE_DIM_MAX;
   for (let i = 0; i < ranked.count; i++) {
     const row = ranked.rows[i] as number;
     if (isOwn(task, view, row)) continue;
@@ -355,10 +356,10 @@ function presentScores(
 ): Float32Array {
   const { distance, datatype, size } = params;
   const { name } = vector.layout;
-  const plain = (datatype === 'uint8' && distance === 'Cosine') || (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX);
+  const plain = (datatype === 'uint8' && distance === 'Cosine') || (elementOf(datatype) === 'f16' && size <= HALF_SCORE_DIM_MAX);
   if (plain) spend('cpu', rows.length * itemBytes(vector.layout));
   if (datatype === 'uint8' && distance === 'Cosine') return Float32Array.from(rows, byteCosine(view, vector, values));
-  if (datatype === 'float16' && size <= HALF_SCORE_DIM_MAX)
+  if (elementOf(datatype) === 'f16' && size <= HALF_SCORE_DIM_MAX)
     return Float32Array.from(rows, (row) => halfScore(distance, values, view.denseOf(name, row) as Float32Array));
   const { kernels, slot } = view.reader;
   const { original } = vector;

@@ -13,7 +13,7 @@ import { scoreRows, scoringWork } from '../nearest/search.js';
 import type { ReadContext } from '../read-context.js';
 import { chosenSnapshots } from '../snapshot/chosen-shards.js';
 import { partsOf, type RowPart } from '../snapshot/row-parts.js';
-import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
+import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
 import { type VectorSpace, vectorSpace } from '../snapshot/vector-space.js';
 import { valueCounts } from './facet.js';
 import { valuesOfRow } from './group-values.js';
@@ -117,13 +117,14 @@ class RowAnswers implements Answers<Hit> {
     return hits;
   }
 
-  scores({ hits, using, at }: Needs<Hit>['scores']): Float32Array {
+  scores({ hits, using, at, query }: Needs<Hit>['scores']): Float32Array {
     if (this.compared?.hits !== hits) this.compared = { hits, space: vectorSpace(this.context.snapshots, using), parts: partsOf(hits) };
     const { space, parts } = this.compared;
     const { view, row } = hits[at] as Hit;
     view.reader.deadline.check();
     const value = view.vectorOf(using, row) as VectorValue;
     view.reader.deadline.claim(scoringWork(view, space, value, hits.length, 1));
+    if (query === 'each') return scoresByEach(view, row, space, hits);
     const all = new Float32Array(hits.length);
     for (const part of parts) {
       const scores = scoreRows(part.view, space, value, part.rows);
@@ -141,6 +142,16 @@ class RowAnswers implements Answers<Hit> {
   facet(need: Needs<Hit>['facet']): ReadonlyMap<TermValue, number> {
     return valueCounts(this.context.snapshots, need);
   }
+}
+
+/** The scores of one row by the vector of each hit; NaN for hits without one. */
+function scoresByEach(view: SegmentView, row: number, space: VectorSpace, hits: readonly Hit[]): Float32Array {
+  const rows = Uint32Array.of(row);
+  return Float32Array.from(hits, (hit) => {
+    view.reader.deadline.check();
+    const value = hit.view.vectorOf(space.name, hit.row);
+    return value === undefined ? Number.NaN : (scoreRows(view, space, value, rows)[0] as number);
+  });
 }
 
 function firstOf({ snapshots }: ReadContext): ReplicaSnapshot {

@@ -7,6 +7,7 @@ import { unknownVector, wrongVectorKind } from '../../../protocols/rest/point-ve
 import { fromHalf, toHalf } from '../../../vectors/half.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
 import { type SparseQuery, sparseQuery } from '../../../vectors/sparse/dot.js';
+import { elementOf } from '../../segment/plans.js';
 import type { ReplicaSnapshot } from './snapshot-view.js';
 import { inverseFrequencies } from './term-counts.js';
 
@@ -63,11 +64,11 @@ export function comparedTerms({ idf, name }: SparseSpace, value: VectorValue): S
 
 /** The query's vectors as stored ones would be: they may be changed in place. */
 function asStored(values: Float32Array, params: VectorParams): Float32Array {
-  switch (params.datatype) {
-    case 'uint8':
+  switch (elementOf(params.datatype)) {
+    case 'u8':
       // Stored as they are given, also for cosine: see `scanUint8Cosine`.
       return values.map((value) => Math.min(255, Math.max(0, Math.trunc(value))));
-    case 'float16':
+    case 'f16':
       if (params.distance === 'Cosine') normalizeRows(values, params.size);
       return values.map((value) => fromHalf(toHalf(value)));
     default:

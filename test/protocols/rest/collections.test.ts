@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../../protocols/errors.js';
 import { parseJson } from '../../../protocols/json.js';
-import { optionsWithoutEffect } from '../../../protocols/rest/collection-hints.js';
+import { settingsWithoutEffect } from '../../../protocols/rest/collection-hints.js';
 import {
   applyCollectionChange,
   BUILT_IN_DEFAULTS,
@@ -123,6 +123,9 @@ test('a wrong type is malformed, a value out of its range is invalid', () => {
     [{ vectors: { size: 65536, distance: 'Dot' } }, 'ok'],
     [{ vectors: { size: 65537, distance: 'Dot' } }, 'invalidValue'],
     [{ vectors: { ...VECTORS, datatype: 'float64' } }, 'malformedBody'],
+    [{ vectors: { ...VECTORS, datatype: 'turbo4' } }, 'ok'],
+    [{ sparse_vectors: { a: { index: { datatype: 'turbo4' } } } }, 'invalidValue'],
+    [{ sparse_vectors: { '': {} } }, 'wrongInput'],
     [{ shard_number: 0 }, 'invalidValue'],
     [{ shard_number: -1 }, 'malformedBody'],
     [{ replication_factor: 0 }, 'invalidValue'],
@@ -153,29 +156,36 @@ test('a wrong type is malformed, a value out of its range is invalid', () => {
   }
 });
 
-test('options of later releases are refused by name', () => {
-  const cases: [unknown, RegExp][] = [[{ vectors: { ...VECTORS, datatype: 'turbo4' } }, /`vectors.datatype`/]];
-  for (const [body, message] of cases) {
-    assert.throws(
-      () => create(body),
-      (error: TroupeError) => error.code === 'unsupported' && message.test(error.message),
-      JSON.stringify(body),
-    );
-  }
-});
-
-test('options without effect are kept and shown, and the log hears of each by name', () => {
-  assert.deepEqual(optionsWithoutEffect(create({ vectors: VECTORS })), []);
-  const config = create({
-    vectors: { a: { ...VECTORS, hnsw_config: { payload_m: 8 } } },
-    shard_number: 2,
-    hnsw_config: { inline_storage: true },
-    strict_mode_config: { enabled: true },
-  });
-  assert.deepEqual([config.params.shard_number, config.strict_mode_config], [2, { enabled: true }]);
+test('settings without effect are kept, and told', () => {
+  assert.deepEqual(settingsWithoutEffect(create({ vectors: VECTORS })), []);
+  const multi = { ...VECTORS, multivector_config: { comparator: 'max_sim' }, quantization_config: { scalar: { type: 'int8' } } };
+  const told = (body: object): string[] => settingsWithoutEffect(create(body)).map((line) => line.replace(/: .*|\. .*/s, ''));
+  const inline = { hnsw_config: { inline_storage: true } };
+  assert.deepEqual(told({ vectors: { ...VECTORS, ...inline } }), [
+    "The `hnsw_config.inline_storage` option for vector '' requires quantization to be enabled",
+  ]);
+  assert.deepEqual(told({ vectors: { a: { ...multi, ...inline } } }), [
+    "The `hnsw_config.inline_storage` option for vector 'a' is not compatible with multivectors",
+  ]);
   assert.deepEqual(
-    optionsWithoutEffect(config).map((line) => line.slice(0, line.indexOf(':'))),
-    ['hnsw_config.inline_storage'],
+    told({ vectors: { a: VECTORS }, quantization_config: { binary: {} }, hnsw_config: { inline_storage: true, on_disk: true } }),
+    [
+      "The `hnsw_config.inline_storage` option for vector 'a' has no effect",
+      "The `hnsw_config.on_disk` option for vector 'a' has no effect",
+    ],
+  );
+  assert.deepEqual(told({ vectors: { a: { ...multi, on_disk: true }, b: { ...VECTORS, datatype: 'turbo4' } } }), [
+    "The quantization of vector 'a' has no effect",
+    "The `on_disk` option for vector 'a' has no effect",
+    "The `turbo4` datatype of vector 'b' is kept as `float16`",
+  ]);
+  assert.deepEqual(
+    told({ sparse_vectors: { s: { index: { on_disk: true, datatype: 'uint8' } } }, wal_config: { wal_segments_ahead: 1 } }),
+    [
+      "The `index.on_disk` option for sparse vector 's' has no effect",
+      "The `index.datatype` option for sparse vector 's' has no effect",
+      'The `wal_config.wal_segments_ahead` option has no effect',
+    ],
   );
 });
 

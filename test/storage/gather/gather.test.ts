@@ -19,6 +19,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-gather-'));
 const DIM = 8;
 const POINTS = 1600;
 const config = configOf({ size: DIM, distance: 'Euclid' });
+const multiConfig = configOf({ size: 3, distance: 'Euclid', multivector_config: { comparator: 'max_sim' } });
 const keyedParams = { ...config.params, sharding_method: 'custom' as const };
 /** Which shards each node has. */
 const NODES = [[0, 1], [2], [3]];
@@ -31,17 +32,28 @@ const points = Array.from({ length: POINTS }, (_, id) => ({
   vector: Array.from({ length: DIM }, () => random()),
   payload: { n: id, third: id % 3, text: `point ${id}`, years: [id % 50, 1000 + (id % 7)] },
 }));
+/** Points of one to four vectors. */
+const multiPoints = Array.from({ length: 80 }, (_, id) => ({
+  id,
+  vector: Array.from({ length: 1 + (id % 4) }, () => [random(), random(), random()]),
+}));
 let pool: EnginePool;
 
 before(async () => {
   pool = await EnginePool.start({ readers: 2, writers: 1, gathers: true });
   await Promise.all([open('one/0'), ...SHARDS.flatMap((shard) => [open(`many/${shard}`), open(`keyed/${shard}`)])]);
+  await Promise.all(['multiOne/0', ...SHARDS.map((shard) => `multi/${shard}`)].map((key) => open(key, multiConfig)));
   const ring = ringOf(SHARDS);
+  await write('multiOne/0', multiPoints);
   await write('one/0', points);
   for (const shard of SHARDS) {
     await write(
       `many/${shard}`,
       points.filter(({ id }) => ring.shards[shardIndexOf(ring, id)] === shard),
+    );
+    await write(
+      `multi/${shard}`,
+      multiPoints.filter(({ id }) => ring.shards[shardIndexOf(ring, id)] === shard),
     );
   }
   // Ids 0 to 9 are under both keys.
@@ -63,8 +75,8 @@ after(async () => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-async function open(key: string): Promise<void> {
-  await pool.openReplica({ key, folder: path.join(folder, key), config }, null);
+async function open(key: string, as = config): Promise<void> {
+  await pool.openReplica({ key, folder: path.join(folder, key), config: as }, null);
 }
 
 async function write(key: string, some: readonly object[]): Promise<void> {
@@ -100,7 +112,7 @@ function access(collection: string, scatter: Scatter = scatterOver(collection)):
   const keyed = collection === 'keyed';
   const place = {
     uid: 1,
-    params: keyed ? keyedParams : config.params,
+    params: keyed ? keyedParams : collection === 'multi' ? multiConfig.params : config.params,
     shards: keyed ? KEYED : SHARDS.map((id) => ({ id, key: null })),
   };
   return { place, locate: () => assert.fail('nothing is looked up'), scatter };
@@ -178,6 +190,12 @@ for (const [what, operation, body] of SAME) {
     assert.deepEqual(unversioned(await gather(operation, body)), unversioned(decode(await pool.read(operation, ['one/0'], request(body)))));
   });
 }
+
+test('diversity of multivectors: shards of several nodes answer what one shard does', async () => {
+  const body = { query: { nearest: [[0.5, 0.5, 0.5]], mmr: { candidates_limit: 60, diversity: 0.4 } }, limit: 20 };
+  const one = decode(await pool.read('query', ['multiOne/0'], request(body)));
+  assert.deepEqual(unversioned(await gather('query', body, access('multi'))), unversioned(one));
+});
 
 test('all queries of a batch are asked together, in parts that several readers can work on', async () => {
   const bodies: number[] = [];

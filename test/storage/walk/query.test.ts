@@ -206,6 +206,7 @@ test('a sample holds distinct points that pass', async () => {
     assert.ok(sample.every((id) => [2, 3, 4, 5, 6].includes(id as number)));
   }
   assert.equal(ids(context, { query: { sample: 'random' }, limit: 100 }).length, 6);
+  assert.equal(ids(context, { query: { sample: 'random' }, limit: 5, offset: 3 }).length, 5, 'a sample has no pages');
 });
 
 test('MMR chooses among as many candidates as the limit unless told otherwise', async () => {
@@ -235,6 +236,35 @@ test('MMR weighs Euclidean distances by their squares, as recommendations do', a
   ]);
   const query = { nearest: [0, 0], mmr: { diversity: 0.5, candidates_limit: 3 } };
   assert.deepEqual(ids(contextOf(fixture), { query, using: 'e', limit: 2 }), [1, 3]);
+});
+
+test('MMR takes a candidate, not the chosen multivector, for the query when it tells how alike they are', async () => {
+  const fixture = new CollectionFixture(configOf({ m: { size: 2, distance: 'Dot', multivector_config: { comparator: 'max_sim' } } }));
+  fixtures.push(fixture);
+  // As queries the second scores 2 with the first, and the third 1; the first scores 1 with both.
+  await fixture.addSealed([{ id: 1, vectors: { m: [[1, 0]] } }], false);
+  fixture.addAppendable([
+    {
+      id: 2,
+      vectors: {
+        m: [
+          [1, 0],
+          [1, 0],
+        ],
+      },
+    },
+    {
+      id: 3,
+      vectors: {
+        m: [
+          [1, 0],
+          [0, 1],
+        ],
+      },
+    },
+  ]);
+  const query = { nearest: [[1, 0]], mmr: { diversity: 0.5 } };
+  assert.deepEqual(ids(contextOf(fixture), { query, using: 'm', limit: 3 }), [1, 3, 2]);
 });
 
 test('orders of sealed and appendable segments, with an index and without, agree with a plain sort', async () => {

@@ -20,7 +20,7 @@ const token = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: DIM, maxLen
 const tokens = fc.array(token, { minLength: 1, maxLength: 5 });
 const world = fc.record({
   distance: fc.constantFrom<Distance>('Dot', 'Cosine', 'Euclid', 'Manhattan'),
-  datatype: fc.constantFrom<Datatype>('float32', 'float16', 'uint8'),
+  datatype: fc.constantFrom<Datatype>('float32', 'float16', 'uint8', 'turbo4'),
   /** Null: the point lacks the vector. */
   rows: fc.array(fc.record({ tokens: fc.option(tokens, { freq: 6 }), deleted: fc.boolean() }), { maxLength: 30 }),
   query: tokens,
@@ -76,7 +76,7 @@ test('appendable and sealed segments find the points that MaxSim puts first, for
         else fixture.addAppendable(points);
         const hits = found(fixture, multi(query), limit);
         assert.equal(hits.length, Math.min(limit, wanted.length));
-        const tolerance = datatype === 'float16' && distance === 'Cosine' ? 0.01 : 1e-4;
+        const tolerance = (datatype === 'float16' || datatype === 'turbo4') && distance === 'Cosine' ? 0.01 : 1e-4;
         hits.forEach(({ id, score }, at) => {
           assert.ok(Math.abs(score - (best[at] as number)) <= tolerance, `place ${at}: ${score} instead of ${best[at]}`);
           const own = wanted.find((point) => point.id === id)?.score as number;

@@ -188,14 +188,16 @@ test('points without the vector are not found by it', async () => {
   assert.equal(idsOf(fixture, { query: [0, 1], using: 'b', limit: 1000 }).length, 100);
 });
 
-test('float16 and uint8 vectors are compared as stored, and so is the query', async () => {
-  const half = collectionOf({ size: 3, distance: 'Cosine', datatype: 'float16' });
-  await half.addSealed([{ id: 3, vectors: { '': [3, 0, 0] } }], false);
-  half.addAppendable([{ id: 1, vectors: { '': [1, 2, 3] } }]);
-  assert.deepEqual(
-    search(half, { query: [2, 1, 1] }).map(({ score }) => score),
-    [0.81640625, Math.fround(0.763916015625)],
-  );
+test('float16 and uint8 vectors are compared as stored, and so is the query; turbo4 is stored as float16', async () => {
+  for (const datatype of ['float16', 'turbo4'] as const) {
+    const half = collectionOf({ size: 3, distance: 'Cosine', datatype });
+    await half.addSealed([{ id: 3, vectors: { '': [3, 0, 0] } }], false);
+    half.addAppendable([{ id: 1, vectors: { '': [1, 2, 3] } }]);
+    assert.deepEqual(
+      search(half, { query: [2, 1, 1] }).map(({ score }) => score),
+      [0.81640625, Math.fround(0.763916015625)],
+    );
+  }
   const bytes = collectionOf({ size: 3, distance: 'Cosine', datatype: 'uint8' });
   bytes.addAppendable([
     { id: 1, vectors: { '': [1, 2, 3] } },
