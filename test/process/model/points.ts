@@ -71,6 +71,8 @@ export function payloadOf(random: RandomNumbers): Payload {
   maybe('tag', () => listed(random, () => (chance(random, 12) ? odd(random) : one(random, TAGS))));
   maybe('ok', () => listed(random, () => chance(random, 2)));
   maybe('at', () => listed(random, () => placeOf(random)));
+  maybe('x', () => single(random, () => random.integer(800) / 8 - 20));
+  maybe('spot', () => single(random, () => placeOf(random)));
   maybe('when', () => listed(random, () => timeOf(random)));
   maybe('u', () => listed(random, () => (chance(random, 12) ? odd(random) : one(random, UUIDS))));
   maybe('text', () => listed(random, () => textOf(random)));
@@ -96,6 +98,11 @@ function listed(random: RandomNumbers, make: () => Json): Json {
     default:
       return make();
   }
+}
+
+/** One value, also in a list of its own, or an empty list: what a formula takes. */
+function single(random: RandomNumbers, make: () => Json): Json {
+  return random.integer(12) === 0 ? [] : chance(random, 4) ? [make()] : make();
 }
 
 /** Of a type that the key has seldom. */

@@ -2,7 +2,7 @@
 
 import type { RandomNumbers } from '../../../ops/random.js';
 import { metres } from './areas.js';
-import { elementsAt, type Filter, filterOf, valuesAt } from './filters.js';
+import { elementsAt, type Filter, filterOf } from './filters.js';
 import { chance, many, one, placeOf, vectorValue } from './points.js';
 import {
   type Id,
@@ -204,7 +204,7 @@ export interface FormulaScoring {
   readonly score: (id: Id, point: ModelPoint, scores: readonly (number | undefined)[]) => number;
 }
 
-const DEFAULTS = { m: 3, f: -1, at: { lon: 10, lat: 50 } };
+const DEFAULTS = { m: 3, x: -1, spot: { lon: 10, lat: 50 } };
 
 export function formulaScoring(model: Model, random: RandomNumbers, lists: number): FormulaScoring {
   const filter: Filter = filterOf(model, random, 1);
@@ -216,32 +216,32 @@ export function formulaScoring(model: Model, random: RandomNumbers, lists: numbe
     sum: [
       { mult: [0.5, `$score[${list}]`] },
       { mult: [weight, filter.wire] },
-      { div: { left: 'm', right: { sum: [{ abs: 'f' }, 1] } } },
-      { exp_decay: { x: { geo_distance: { origin, to: 'at' } }, scale } },
-      { lin_decay: { x: 'f', target: 2, scale: 8, midpoint: 0.25 } },
+      { div: { left: 'm', right: { sum: [{ abs: 'x' }, 1] } } },
+      { exp_decay: { x: { geo_distance: { origin, to: 'spot' } }, scale } },
+      { lin_decay: { x: 'x', target: 2, scale: 8, midpoint: 0.25 } },
       { neg: { sqrt: 'm' } },
     ],
   };
   const score: FormulaScoring['score'] = (id, point, scores) => {
-    const m = first(point.payload, 'm', DEFAULTS.m);
-    const f = first(point.payload, 'f', DEFAULTS.f);
-    const place = first(point.payload, 'at', DEFAULTS.at);
+    const m = only(point.payload, 'm', DEFAULTS.m);
+    const x = only(point.payload, 'x', DEFAULTS.x);
+    const place = only(point.payload, 'spot', DEFAULTS.spot);
     return (
       0.5 * (scores[list] ?? 0) +
       (filter.passes(id, point) ? weight : 0) +
-      m / (Math.abs(f) + 1) +
+      m / (Math.abs(x) + 1) +
       0.5 ** (metres(origin, place) / scale) +
-      Math.max(0, 1 - (0.75 * Math.abs(f - 2)) / 8) -
+      Math.max(0, 1 - (0.75 * Math.abs(x - 2)) / 8) -
       Math.sqrt(m)
     );
   };
   return { wire: { formula, defaults: DEFAULTS }, score };
 }
 
-/** The first value at a key, of a list its first element. */
-function first<T>(payload: Payload, key: string, byDefault: T): T {
-  const [value] = valuesAt(payload, key).map((found) => (Array.isArray(found) ? found[0] : found));
-  return value === undefined || value === null ? byDefault : (value as unknown as T);
+/** The value at a key, also in a list of its own. */
+function only<T>(payload: Payload, key: string, byDefault: T): T {
+  const [value] = elementsAt(payload, key);
+  return value === undefined ? byDefault : (value as unknown as T);
 }
 
 /** Values that make groups: texts and integers, each once. */
