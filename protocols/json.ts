@@ -1,13 +1,17 @@
 /**
- * JSON without loss: integers that a double cannot hold come as bigint and are printed digit by digit.
+ * JSON without loss: integers that a double cannot hold come as bigint and are printed digit by digit, and `3.0` is printed as `3.0`.
  *
  * Nearly every text takes `JSON.parse`. Cheap looks at the text say when it may hold something that would get lost
- * there (a long integer, an overflow, `3.0` where an integer is asked for, a key given twice); only then, or to say
- * where a text is broken, the exact parser below runs, which is some five times slower.
+ * there (a long integer, an overflow, `3.0`, half of a surrogate pair, a key given twice); only then, or to say
+ * where a text is broken, the exact parser below runs, which is some three times slower.
+ *
+ * What was written as `3.0` is the number 3 for all who read the value. That it was written so is noted beside the object or array that holds
+ * it (`float-marks.ts`): whoever makes another one of its members takes the notes along.
  */
 
 import { isUtf8 } from 'node:buffer';
 import { TroupeError } from './errors.js';
+import { floatKeysOf, markFloat, markHolder, mayHoldFloats } from './float-marks.js';
 import type { JsonValue } from './model/payload.js';
 
 /** Deepest nesting that is read or printed. */
@@ -18,13 +22,10 @@ const CLOSE_LOOK_CHARACTERS_MAX = 65_536;
 const INT64_MIN = -0x8000_0000_0000_0000n;
 const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
 
-/** Objects of exactly parsed texts: their keys whose number had a fraction or exponent though its value is integral. */
-const floatKeys = new WeakMap<object, Set<string>>();
-
 /**
  * The value of a JSON text (UTF-8 bytes or a string).
  * Integers from -2^63 to 2^64 - 1 are exact (bigint beyond 2^53 - 1), larger ones are doubles.
- * Errors: `malformedBody`, with line and column, for broken JSON, numbers beyond a double, a key given twice in the
+ * Errors: `malformedBody`, with line and column, for broken JSON, numbers beyond a double, half a surrogate pair, a key given twice in the
  * outermost object, nesting deeper than 512.
  * characters: how long the text was before parts of it were taken out; how close it is looked at depends on that.
  */
@@ -33,7 +34,7 @@ export function parseJson(source: Uint8Array | string, characters?: number): Jso
   const closeLook = (characters ?? text.length) <= CLOSE_LOOK_CHARACTERS_MAX;
   let value: JsonValue;
   try {
-    if (needsExactParser(text, closeLook)) return parseExactly(text);
+    if (LONG_INTEGER.test(text) || hasIntegralFloat(text) || HALF_PAIR.test(text)) return parseExactly(text);
     value = JSON.parse(text) as JsonValue;
   } catch (error) {
     if (error instanceof TroupeError) throw error;
@@ -45,13 +46,41 @@ export function parseJson(source: Uint8Array | string, characters?: number): Jso
   return value;
 }
 
-/** Whether the number at `object[key]` was written with a fraction or exponent (`3.0`), which is no integer for the API. */
-export function writtenAsFloat(object: object, key: string): boolean {
-  return floatKeys.get(object)?.has(key) ?? false;
+/**
+ * The value of a text that this module has printed, or an earlier release of it: those took halves of surrogate pairs, which are read as they are.
+ * Errors: `malformedBody`.
+ */
+export function parseStored(source: Uint8Array | string): JsonValue {
+  const text = typeof source === 'string' ? source : decodeText(source);
+  return LONG_INTEGER.test(text) || hasIntegralFloat(text) ? parseExactly(text, true) : parsePlainly(text);
 }
 
-/** JSON text of a value: bigint as digits; NaN and infinities as null. Errors: `malformedBody` when nested too deeply. */
-export function stringifyJson(value: unknown): string {
+/** The same for those who only look at values: quicker, as `3.0` may be just 3. */
+export function parseValues(source: Uint8Array): JsonValue {
+  const text = decodeText(source);
+  return losesDigits(text) ? parseExactly(text, true) : parsePlainly(text);
+}
+
+function parsePlainly(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    // It fails as well, and says where.
+    return parseExactly(text, true);
+  }
+}
+
+/** Whether the number at `object[key]` was written with a fraction or exponent (`3.0`), which is no integer for the API. */
+export function writtenAsFloat(object: object, key: string): boolean {
+  return floatKeysOf(object)?.has(key) ?? false;
+}
+
+/**
+ * JSON text of a value: bigint as digits; NaN and infinities as null. Errors: `malformedBody` when nested too deeply.
+ * part: what of the value may hold numbers that were written as `3.0`, where that is not the value itself.
+ */
+export function stringifyJson(value: unknown, part: unknown = value): string {
+  if (mayHoldFloats(part)) return printExactly(value, 0);
   try {
     return JSON.stringify(value) ?? 'null';
   } catch (error) {
@@ -82,12 +111,12 @@ function isObject(value: JsonValue): value is { [key: string]: JsonValue } {
 
 /** An integer part of 16 digits or more. Regular expressions step over float text some five times faster than a loop does. */
 const LONG_INTEGER = /(?:[[,:\s-]|^)\d{16}/;
-const INTEGER_KEY_AS_FLOAT = /"(?:id|limit|offset|hnsw_ef|group_size|min_count)"\s*:\s*-?\d+(?:\.\d|[eE])/;
+/** What begins the escape of a half of a surrogate pair, or of a whole one. */
+const HALF_PAIR = /\\u[dD][89a-fA-F]/;
 
-/** Whether `JSON.parse` may lose something of this text. May say yes too often, never no wrongly (within the limits above). */
-function needsExactParser(text: string, closeLook: boolean): boolean {
-  if (LONG_INTEGER.test(text) || hasLargeExponent(text, 'e') || hasLargeExponent(text, 'E')) return true;
-  return closeLook ? INTEGER_KEY_AS_FLOAT.test(text) : hasFloatId(text);
+/** Whether `JSON.parse` may lose digits of this text. May say yes too often, never no wrongly. */
+function losesDigits(text: string): boolean {
+  return LONG_INTEGER.test(text) || hasLargeExponent(text, 'e') || hasLargeExponent(text, 'E');
 }
 
 /** Whether a number has an exponent of three digits or more, which may overflow. */
@@ -99,15 +128,36 @@ function hasLargeExponent(text: string, letter: string): boolean {
   return false;
 }
 
-function hasFloatId(text: string): boolean {
-  for (let at = text.indexOf('"id"'); at >= 0; at = text.indexOf('"id"', at + 4)) {
-    INTEGER_KEY_AS_FLOAT_HERE.lastIndex = at;
-    if (INTEGER_KEY_AS_FLOAT_HERE.test(text)) return true;
+/** Whether a number is written as a float though its value may be integral: `3.0`, `1.5e1`, `30e-1`, or overflows. May say yes too often, never no wrongly. */
+function hasIntegralFloat(text: string): boolean {
+  for (let at = text.indexOf('.0'); at >= 0; at = text.indexOf('.0', at + 2)) {
+    let end = at + 2;
+    while (text.charCodeAt(end) === 0x30) end++;
+    if (!isDigit(text.charCodeAt(end)) && isNumberUpTo(text, at)) return true;
+  }
+  return hasIntegralExponent(text, 'e') || hasIntegralExponent(text, 'E');
+}
+
+/** Whether a number has an exponent that may make it integral: not a negative one behind another digit than 0. */
+function hasIntegralExponent(text: string, letter: string): boolean {
+  for (let at = text.indexOf(letter); at >= 0; at = text.indexOf(letter, at + 1)) {
+    const before = text.charCodeAt(at - 1);
+    if (!isDigit(before) || !isNumberUpTo(text, at)) continue;
+    if (text.charCodeAt(at + 1) !== 0x2d || before === 0x30 || ZERO_EXPONENT.test(text.slice(at + 2, at + 6))) return true;
   }
   return false;
 }
 
-const INTEGER_KEY_AS_FLOAT_HERE = new RegExp(INTEGER_KEY_AS_FLOAT.source, 'y');
+/** Whether digits that end before `end` stand where a value may: also within a string, but not in the middle of its words, as in a UUID. */
+function isNumberUpTo(text: string, end: number): boolean {
+  let at = end - 1;
+  while (isDigit(text.charCodeAt(at)) || text.charCodeAt(at) === 0x2e) at--;
+  if (at === end - 1) return false;
+  if (text.charCodeAt(at) === 0x2d) at--;
+  return at < 0 || ',:[ \n\r\t'.includes(text[at] as string);
+}
+
+const ZERO_EXPONENT = /^0+(?:$|[^0-9])/;
 
 /** Members of the outermost object of a valid text, keys given twice counted twice. */
 function countOutermostMembers(text: string): number {
@@ -173,9 +223,9 @@ const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
 const ESCAPES: Record<string, string> = { '"': '"', '\\': '\\', '/': '/', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 const HEX4 = /[0-9a-fA-F]{4}/y;
 
-/** As `parseJson`, slowly and to the letter. */
-export function parseExactly(text: string): JsonValue {
-  const cursor = { text, at: 0 };
+/** As `parseJson`, slowly and to the letter. takesHalves: halves of surrogate pairs are read, too. */
+export function parseExactly(text: string, takesHalves = false): JsonValue {
+  const cursor = { text, takesHalves, at: 0, floats: 0 };
   skipSpace(cursor);
   const value = readValue(cursor, 0);
   skipSpace(cursor);
@@ -185,7 +235,10 @@ export function parseExactly(text: string): JsonValue {
 
 interface Cursor {
   readonly text: string;
+  readonly takesHalves: boolean;
   at: number;
+  /** Numbers written as floats so far whose values are integral. */
+  floats: number;
 }
 
 /** `column`: characters from the text's start, counted from 1. */
@@ -228,7 +281,7 @@ function readValue(cursor: Cursor, depth: number): JsonValue {
     case 'n':
       return readWord(cursor, 'null', null);
     default:
-      return readNumber(cursor).value;
+      return readNumber(cursor);
   }
 }
 
@@ -238,7 +291,7 @@ function readWord<T>(cursor: Cursor, word: string, value: T): T {
   return value;
 }
 
-function readNumber(cursor: Cursor): { value: number | bigint; integralFloat: boolean } {
+function readNumber(cursor: Cursor): number | bigint {
   NUMBER.lastIndex = cursor.at;
   const match = NUMBER.exec(cursor.text);
   if (match === null) fail(cursor, 'expected value', cursor.at + 1);
@@ -247,40 +300,60 @@ function readNumber(cursor: Cursor): { value: number | bigint; integralFloat: bo
   if (isDigit(cursor.text.charCodeAt(cursor.at)) || cursor.text[cursor.at] === '.') fail(cursor, 'invalid number', cursor.at + 1);
   const double = Number(digits);
   if (!Number.isFinite(double)) fail(cursor, 'number out of range', cursor.at);
-  if (match[1] !== undefined || match[2] !== undefined) return { value: double, integralFloat: Number.isInteger(double) };
-  if (Number.isSafeInteger(double) || digits.length > 20) return { value: double, integralFloat: false };
+  if (match[1] !== undefined || match[2] !== undefined) {
+    if (Number.isInteger(double)) cursor.floats++;
+    return double;
+  }
+  if (Number.isSafeInteger(double) || digits.length > 20) return double;
   const integer = BigInt(digits);
-  return { value: integer >= INT64_MIN && integer <= UINT64_MAX ? integer : double, integralFloat: false };
+  return integer >= INT64_MIN && integer <= UINT64_MAX ? integer : double;
 }
+
+/** Characters of a string that stand for themselves. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a string may not have
+const PLAIN = /[^"\\\u0000-\u001f]*/y;
 
 function readString(cursor: Cursor): string {
   const { text } = cursor;
-  let from = cursor.at + 1;
   let value = '';
-  for (let at = from; ; at++) {
+  for (let from = cursor.at + 1; ; ) {
+    PLAIN.lastIndex = from;
+    PLAIN.test(text);
+    const at = PLAIN.lastIndex;
+    const part = text.slice(from, at);
     const code = text.charCodeAt(at);
     if (code === 0x22) {
       cursor.at = at + 1;
-      return value + text.slice(from, at);
+      return value === '' ? part : value + part;
     }
     if (Number.isNaN(code)) failAtEnd(cursor, 'a string');
     if (code < 0x20) fail(cursor, 'control character (\\u0000-\\u001F) found while parsing a string', at + 1);
-    if (code !== 0x5c) continue;
-    value += text.slice(from, at);
+    value += part;
     const letter = text[at + 1] ?? '';
     if (letter === 'u') {
-      HEX4.lastIndex = at + 2;
-      if (!HEX4.test(text)) fail(cursor, 'invalid escape', at + 2);
-      value += String.fromCharCode(Number.parseInt(text.slice(at + 2, at + 6), 16));
-      at += 5;
+      const unit = escapedUnit(cursor, at);
+      from = at + 6;
+      value += String.fromCharCode(unit);
+      if (cursor.takesHalves || unit < 0xd800 || unit > 0xdfff) continue;
+      const isPair = unit < 0xdc00 && text.startsWith('\\u', from);
+      const second = isPair ? escapedUnit(cursor, from) : 0;
+      if (second < 0xdc00 || second > 0xdfff) fail(cursor, 'lone surrogate: half of a pair stands for no character,', at + 6);
+      value += String.fromCharCode(second);
+      from += 6;
     } else {
       const plain = ESCAPES[letter];
       if (plain === undefined) fail(cursor, 'invalid escape', at + 2);
       value += plain;
-      at += 1;
+      from = at + 2;
     }
-    from = at + 1;
   }
+}
+
+/** The code unit of an escape of four digits. */
+function escapedUnit(cursor: Cursor, at: number): number {
+  HEX4.lastIndex = at + 2;
+  if (!HEX4.test(cursor.text)) fail(cursor, 'invalid escape', at + 2);
+  return Number.parseInt(cursor.text.slice(at + 2, at + 6), 16);
 }
 
 function readArray(cursor: Cursor, depth: number): JsonValue[] {
@@ -294,7 +367,13 @@ function readArray(cursor: Cursor, depth: number): JsonValue[] {
   for (;;) {
     skipSpace(cursor);
     if (cursor.text[cursor.at] === ']') fail(cursor, 'trailing comma', cursor.at + 1);
-    values.push(readValue(cursor, depth + 1));
+    const { floats } = cursor;
+    const value = readValue(cursor, depth + 1);
+    if (cursor.floats > floats) {
+      if (typeof value === 'number') markFloat(values, String(values.length));
+      else markHolder(values);
+    }
+    values.push(value);
     skipSpace(cursor);
     const next = cursor.text[cursor.at];
     if (next === undefined) failAtEnd(cursor, 'a list');
@@ -336,18 +415,13 @@ function readObject(cursor: Cursor, depth: number): { [key: string]: JsonValue }
 }
 
 function readMember(cursor: Cursor, object: { [key: string]: JsonValue }, key: string, depth: number): void {
-  const code = cursor.text.charCodeAt(cursor.at);
-  if (!isDigit(code) && code !== 0x2d) {
-    setMember(object, key, readValue(cursor, depth + 1));
-    return;
-  }
-  const { value, integralFloat } = readNumber(cursor);
+  const { floats } = cursor;
+  const value = readValue(cursor, depth + 1);
   setMember(object, key, value);
-  const keys = floatKeys.get(object);
-  if (integralFloat) {
-    if (keys === undefined) floatKeys.set(object, new Set([key]));
-    else keys.add(key);
-  } else keys?.delete(key);
+  if (cursor.floats > floats) {
+    if (typeof value === 'number') markFloat(object, key);
+    else markHolder(object);
+  } else floatKeysOf(object)?.delete(key);
 }
 
 // ------------------------------------------------------------------ exact printer
@@ -356,10 +430,24 @@ function printExactly(value: unknown, depth: number): string {
   if (depth > DEPTH_MAX) throw new TroupeError('malformedBody', 'recursion limit exceeded');
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  if (Array.isArray(value)) return `[${value.map((item) => printExactly(item, depth + 1)).join(',')}]`;
+  const floats = floatKeysOf(value);
+  if (Array.isArray(value)) {
+    const items = value.map((item, at) =>
+      floats?.has(String(at)) && Number.isInteger(item) ? floatText(item as number) : printExactly(item, depth + 1),
+    );
+    return `[${items.join(',')}]`;
+  }
   const members: string[] = [];
   for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(key)}:${printExactly(member, depth + 1)}`);
+    if (member === undefined) continue;
+    const text = floats?.has(key) && Number.isInteger(member) ? floatText(member as number) : printExactly(member, depth + 1);
+    members.push(`${JSON.stringify(key)}:${text}`);
   }
   return `{${members.join(',')}}`;
+}
+
+/** An integral number as a float. Those from 1e21 on have an exponent anyway. */
+function floatText(value: number): string {
+  const text = Object.is(value, -0) ? '-0' : String(value);
+  return text.includes('e') ? text : `${text}.0`;
 }

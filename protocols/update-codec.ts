@@ -13,7 +13,7 @@
  */
 
 import { TroupeError } from './errors.js';
-import { parseJson, stringifyJson } from './json.js';
+import { parseStored, stringifyJson } from './json.js';
 import type { JsonValue, Payload } from './model/payload.js';
 import { type PointId, pointIdFrom } from './model/point-id.js';
 import type { BatchColumn, PointBatch, UpdateOperation } from './model/update.js';
@@ -73,7 +73,8 @@ export function encodeUpdate(
   }
   const columns: Uint8Array[] = [];
   const body = 'batch' in operation ? { ...operation, batch: encodeBatch(operation.batch, columns) } : operation;
-  const header = Buffer.from(stringifyJson({ chained, operation: body }), 'utf8');
+  const payload = 'payload' in operation ? operation.payload : undefined;
+  const header = Buffer.from(stringifyJson({ chained, operation: body }, payload), 'utf8');
   const headerBytes = align8(header.length);
   const total = columns.reduce((sum, column) => sum + align8(column.byteLength), 8 + headerBytes);
   const bytes = room(reserve + total);
@@ -103,7 +104,7 @@ export function decodeUpdate(bytes: Uint8Array): LoggedOperation {
   if (bytes.length < 8 || view.getUint32(0, true) !== MAGIC) throw new TroupeError('storage', 'not an update operation');
   const headerBytes = view.getUint32(4, true);
   if (8 + headerBytes > bytes.length) throw new TroupeError('storage', 'update operation ends within its header');
-  const header = parseJson(bytes.subarray(8, 8 + headerBytes)) as unknown as { chained: boolean; operation: UpdateOperation };
+  const header = parseStored(bytes.subarray(8, 8 + headerBytes)) as unknown as { chained: boolean; operation: UpdateOperation };
   const { chained } = header;
   if (!('batch' in header.operation)) return { operation: withIds(header.operation), chained };
   const batch = decodeBatch(header.operation.batch as unknown as BatchHeader, new Columns(bytes, 8 + headerBytes));
@@ -154,7 +155,7 @@ function decodeBatch(header: BatchHeader, columns: Columns): PointBatch {
   const payloads = ids.map((_, index) => {
     const from = offsets[index] as number;
     const to = offsets[index + 1] as number;
-    return from === to ? undefined : (parseJson(text.subarray(from, to)) as Payload);
+    return from === to ? undefined : (parseStored(text.subarray(from, to)) as Payload);
   });
   return { ids, vectors, payloads };
 }

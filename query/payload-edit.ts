@@ -3,6 +3,7 @@
  * Keys are data: `__proto__` is set and deleted like any other. Source: scenarios points-payload and points-retrieve.
  */
 
+import { copyFloatMarks, markHolder, mayHoldFloats, moveFloatMark } from '../protocols/float-marks.js';
 import { setMember } from '../protocols/json.js';
 import type { PayloadSelector } from '../protocols/model/filter.js';
 import { type JsonPath, pathOf } from '../protocols/model/json-path.js';
@@ -14,7 +15,10 @@ export function mergePayload(payload: Payload, patch: Payload): Payload {
   for (const key of Object.keys(patch)) {
     const value = patch[key] as JsonValue;
     if (value === null) merged = without(merged, key);
-    else setMember(merged, key, value);
+    else {
+      setMember(merged, key, value);
+      moveFloatMark(patch, key, merged, key, value);
+    }
   }
   return merged;
 }
@@ -53,10 +57,12 @@ function setAt(value: JsonValue | undefined, path: JsonPath, depth: number, patc
   if (step.kind === 'key') {
     const object = isObject(value) ? copyOf(value) : {};
     setMember(object, step.key, setAt(own(object, step.key), path, depth + 1, patch));
-    return object;
+    return marked(object, object[step.key]);
   }
   if (!Array.isArray(value)) return [];
-  return value.map((element, index) => (step.kind === 'each' || index === step.index ? setAt(element, path, depth + 1, patch) : element));
+  return mapped(value, (element, index) =>
+    step.kind === 'each' || index === step.index ? setAt(element, path, depth + 1, patch) : element,
+  );
 }
 
 function deleteAt(value: JsonValue, path: JsonPath, depth: number): JsonValue {
@@ -72,14 +78,14 @@ function deleteAt(value: JsonValue, path: JsonPath, depth: number): JsonValue {
     if (changed === child) return value;
     const copy = copyOf(value);
     setMember(copy, step.key, changed);
-    return copy;
+    return marked(copy, changed);
   }
   if (!Array.isArray(value) || value.length === 0) return value;
-  if (step.kind === 'each') return last ? [] : value.map((element) => deleteAt(element, path, depth + 1));
+  if (step.kind === 'each') return last ? [] : mapped(value, (element) => deleteAt(element, path, depth + 1));
   if (step.index >= value.length) return value;
   return last
-    ? value.filter((_, index) => index !== step.index)
-    : value.map((element, index) => (index === step.index ? deleteAt(element, path, depth + 1) : element));
+    ? mapped(value, (element, index) => (index === step.index ? undefined : element))
+    : mapped(value, (element, index) => (index === step.index ? deleteAt(element, path, depth + 1) : element));
 }
 
 /**
@@ -92,16 +98,36 @@ function include(value: JsonValue, paths: readonly JsonPath[]): JsonValue | unde
   if (paths.some((path) => path.length === 0)) return value;
   if (Array.isArray(value)) {
     const inner = paths.filter((path) => path[0]?.kind === 'each').map((path) => path.slice(1));
-    return value.map((element) => include(element, inner)).filter((element) => element !== undefined);
+    return mapped(value, (element) => include(element, inner));
   }
   if (!isObject(value)) return undefined;
   const kept: Payload = {};
   for (const key of Object.keys(value)) {
     const inner = paths.filter((path) => path[0]?.kind === 'key' && path[0].key === key).map((path) => path.slice(1));
     const part = include(value[key] as JsonValue, inner);
-    if (part !== undefined) setMember(kept, key, part);
+    if (part === undefined) continue;
+    setMember(kept, key, part);
+    moveFloatMark(value, key, kept, key, part);
   }
   return kept;
+}
+
+/** The list of what is made of each element; undefined leaves it out. Elements that stay as they are stay written as they were. */
+function mapped(value: readonly JsonValue[], make: (element: JsonValue, index: number) => JsonValue | undefined): JsonValue[] {
+  const made: JsonValue[] = [];
+  value.forEach((element, index) => {
+    const one = make(element, index);
+    if (one === undefined) return;
+    moveFloatMark(value, String(index), made, String(made.length), one);
+    made.push(one);
+  });
+  return made;
+}
+
+/** The object, which has a new member. */
+function marked(object: Payload, member: JsonValue | undefined): Payload {
+  if (mayHoldFloats(member)) markHolder(object);
+  return object;
 }
 
 function isObject(value: JsonValue | undefined): value is Payload {
@@ -114,7 +140,9 @@ function own(object: Payload, key: string): JsonValue | undefined {
 
 /** A shallow copy. Spreading makes own properties of all keys, `__proto__` too. */
 function copyOf(object: Payload): Payload {
-  return { ...object };
+  const copy = { ...object };
+  copyFloatMarks(object, copy);
+  return copy;
 }
 
 function without(object: Payload, key: string): Payload {

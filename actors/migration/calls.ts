@@ -1,7 +1,7 @@
 /** What a migration calls for in each state. A state says all that its call needs, so a call that has failed is made again from it. */
 
 import type { CopyFence } from '../../cluster/data-messages.js';
-import { parseJson } from '../../protocols/json.js';
+import { parseStored } from '../../protocols/json.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { Filter } from '../../protocols/model/filter.js';
@@ -87,5 +87,5 @@ function leaderOf({ part, sequence, task }: MigrationStage, shardId: ShardId): L
 /** Of the points that go. */
 function filterOf({ part }: MigrationStage): Filter | null {
   const { filter } = part.migration;
-  return filter === null ? null : decodeFilter(parseJson(Buffer.from(filter)), 'filter');
+  return filter === null ? null : decodeFilter(parseStored(Buffer.from(filter)), 'filter');
 }

@@ -4,7 +4,7 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import { isObject } from '../../protocols/rest/fields.js';
 
@@ -15,7 +15,7 @@ import { isObject } from '../../protocols/rest/fields.js';
 export function readObject<Value>(bytes: Uint8Array, what: string, version: number, read: (fields: StrictFields) => Value): Value {
   let value: JsonValue;
   try {
-    value = parseJson(bytes);
+    value = parseStored(bytes);
   } catch (cause) {
     throw new TroupeError('storage', `${what} is damaged: it is not JSON`, { cause });
   }

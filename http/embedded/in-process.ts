@@ -1,7 +1,7 @@
 /** The door for callers in the same process: operations by name, with plain objects for bodies and results. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../protocols/json.js';
 import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
 import { PROGRAM } from '../access/caller.js';
@@ -80,5 +80,5 @@ function withLists(value: unknown): unknown {
 }
 
 function decodeResult<Name extends OperationName>(bytes: Uint8Array): ResultOf<Name> {
-  return parseJson(bytes) as unknown as ResultOf<Name>;
+  return parseStored(bytes) as unknown as ResultOf<Name>;
 }

@@ -6,6 +6,7 @@
  */
 
 import { TroupeError } from '../errors.js';
+import { markFloat, markHolder } from '../float-marks.js';
 import { setMember } from '../json.js';
 import { type JsonValue, PAYLOAD_DEPTH_MAX } from '../model/payload.js';
 import type { RequestValue } from '../rest/request-value.js';
@@ -38,6 +39,8 @@ class MessageDecoder {
   readonly vectors: Float32Array[] = [];
   private readonly reader: WireReader;
   private floatsUsed = 0;
+  /** Doubles of JSON values so far that are integral. */
+  private integralFloats = 0;
   /** Room of the lists that came in parts, by index. */
   private readonly partial = new Map<number, Float32Array>();
 
@@ -151,6 +154,7 @@ class MessageDecoder {
     reader.end = reader.length();
     let key = '';
     let value: JsonValue | undefined;
+    const { integralFloats } = this;
     while (reader.at < reader.end) {
       const tag = reader.tag();
       if (tag === ((1 << 3) | BYTES)) key = reader.string();
@@ -164,7 +168,9 @@ class MessageDecoder {
       fields[field.name] = map;
     }
     if (value === undefined) value = this.absent(field, depth);
-    if (value !== undefined) setMember(map, key, value);
+    if (value === undefined) return;
+    setMember(map, key, value);
+    if (this.integralFloats > integralFloats) noteFloat(map, key, value);
   }
 
   /** What an entry without a value stands for. */
@@ -232,6 +238,7 @@ class MessageDecoder {
           break;
         case (2 << 3) | FIXED64:
           value = finite(reader.double(), 'double_value');
+          if (Number.isInteger(value)) this.integralFloats++;
           break;
         case (3 << 3) | VARINT:
           value = reader.int64();
@@ -275,6 +282,7 @@ class MessageDecoder {
     reader.end = reader.length();
     let key = '';
     let value: JsonValue = null;
+    const { integralFloats } = this;
     while (reader.at < reader.end) {
       const tag = reader.tag();
       if (tag === ((1 << 3) | BYTES)) key = reader.string();
@@ -283,6 +291,7 @@ class MessageDecoder {
     }
     reader.end = outer;
     setMember(object, key, value);
+    if (this.integralFloats > integralFloats) noteFloat(object, key, value);
   }
 
   private jsonList(depth: number): JsonValue {
@@ -292,8 +301,12 @@ class MessageDecoder {
     const list: JsonValue[] = [];
     while (reader.at < reader.end) {
       const tag = reader.tag();
-      if (tag === ((1 << 3) | BYTES)) list.push(this.nestedValue(depth));
-      else reader.skip(tag & 7);
+      if (tag === ((1 << 3) | BYTES)) {
+        const { integralFloats } = this;
+        const value = this.nestedValue(depth);
+        if (this.integralFloats > integralFloats) noteFloat(list, String(list.length), value);
+        list.push(value);
+      } else reader.skip(tag & 7);
     }
     reader.end = outer;
     return list;
@@ -307,6 +320,12 @@ class MessageDecoder {
     reader.end = outer;
     return value;
   }
+}
+
+/** Notes that a member is an integral number that came as a double, or has one in it. */
+function noteFloat(container: object, key: string, value: JsonValue): void {
+  if (typeof value === 'number') markFloat(container, key);
+  else markHolder(container);
 }
 
 function zeroOf(kind: GrpcField['kind'], enumName: string): JsonValue | undefined {

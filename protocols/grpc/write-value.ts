@@ -1,5 +1,6 @@
 /** Writes JSON values as the messages `Value`, `Struct` and `ListValue`. */
 
+import { floatKeysOf } from '../float-marks.js';
 import type { JsonValue } from '../model/payload.js';
 import type { WireWriter } from './wire-writer.js';
 
@@ -9,19 +10,21 @@ const INT64_MAX = 0x7fff_ffff_ffff_ffffn;
 /** Members of an object as the entries of a field `map<string, Value>`. */
 export function writeValueMap(writer: WireWriter, field: number, members: { readonly [key: string]: JsonValue }): void {
   const keys = Object.keys(members);
+  const floats = floatKeysOf(members);
   for (let i = keys.length - 1; i >= 0; i--) {
     const key = keys[i] as string;
     const end = writer.endOf();
-    writeValueField(writer, 2, members[key] as JsonValue);
+    writeValueField(writer, 2, members[key] as JsonValue, floats?.has(key));
     writer.string(1, key);
     writer.message(field, end);
   }
 }
 
-/** A field of type `Value`. */
-export function writeValueField(writer: WireWriter, field: number, value: JsonValue): void {
+/** A field of type `Value`. isFloat: a number was written as a float. */
+export function writeValueField(writer: WireWriter, field: number, value: JsonValue, isFloat = false): void {
   const end = writer.endOf();
-  writeValue(writer, value);
+  if (isFloat && typeof value === 'number') writer.double(2, value);
+  else writeValue(writer, value);
   writer.message(field, end);
 }
 
@@ -57,6 +60,7 @@ function writeStruct(writer: WireWriter, members: { readonly [key: string]: Json
 
 function writeList(writer: WireWriter, items: readonly JsonValue[]): void {
   const end = writer.endOf();
-  for (let i = items.length - 1; i >= 0; i--) writeValueField(writer, 1, items[i] as JsonValue);
+  const floats = floatKeysOf(items);
+  for (let i = items.length - 1; i >= 0; i--) writeValueField(writer, 1, items[i] as JsonValue, floats?.has(String(i)));
   writer.message(7, end);
 }

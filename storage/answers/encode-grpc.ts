@@ -5,7 +5,7 @@
 
 import { type MessageEnd, WireWriter } from '../../protocols/grpc/wire-writer.js';
 import { writeValueMap } from '../../protocols/grpc/write-value.js';
-import { parseJson } from '../../protocols/json.js';
+import { parseStored } from '../../protocols/json.js';
 import type { ShardKey } from '../../protocols/model/cluster.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -147,7 +147,7 @@ function writeRecord(writer: WireWriter, field: number, point: PointView): void 
 
 function writePayload(writer: WireWriter, { payload }: PointView): void {
   if (payload === undefined || payload.length <= 2) return;
-  writeValueMap(writer, 2, parseJson(payload) as { [key: string]: JsonValue });
+  writeValueMap(writer, 2, parseStored(payload) as { [key: string]: JsonValue });
 }
 
 function writeId(writer: WireWriter, field: number, id: PointId): void {

@@ -1,6 +1,6 @@
 /** Field indexes of a sealed segment, built from its payloads. */
 
-import { parseJson } from '../../protocols/json.js';
+import { parseValues } from '../../protocols/json.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { FieldIndexHandle, SegmentHandle } from '../segment/handle.js';
@@ -56,7 +56,7 @@ export async function buildMissingFields(job: BuildJob, control: BuildControl): 
 }
 
 function payloadReader(segment: SegmentHandle, fields: number): (row: number) => Payload {
-  const read = (row: number) => parseJson(readPayloadText(segment, row)) as Payload;
+  const read = (row: number) => parseValues(readPayloadText(segment, row)) as Payload;
   if (fields < 2 || payloadBytes(segment) > KEPT_BYTES_MAX) return read;
   const kept: (Payload | undefined)[] = new Array(segment.rows);
   return (row) => {

@@ -1,6 +1,6 @@
 /** Which rows of a new segment go together: by tenant, and by the values that get graphs of their own. */
 
-import { parseJson } from '../../protocols/json.js';
+import { parseValues } from '../../protocols/json.js';
 import { type CollectionConfig, vectorsByName } from '../../protocols/model/collection.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import { groupedFields, subgraphSetting } from '../segment/graph-settings.js';
@@ -84,7 +84,7 @@ async function collect(
         await control.checkpoint();
       }
       const text = payloads.text(job.sources[sourceOf[row] as number] as SegmentHandle, sourceRowOf[row] as number);
-      if (text.length > 2) collector.add(row, parseJson(text) as Payload);
+      if (text.length > 2) collector.add(row, parseValues(text) as Payload);
     }
   } finally {
     await payloads.close();

@@ -5,7 +5,7 @@
 
 import { open, rename } from 'node:fs/promises';
 import { TroupeError } from '../../protocols/errors.js';
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../protocols/json.js';
 import { checksum64 } from './checksum.js';
 import { checkOwned } from './owned-folder.js';
 
@@ -34,7 +34,7 @@ export function decodeChecked(bytes: Uint8Array, key: string, path: string, kind
   const body = file.subarray(head[0].length, file.length - TAIL.length);
   if (checksumOf(body) !== head[2]) throw new TroupeError('storage', `${path} is damaged: its checksum does not match`);
   // The checksum holds, so these are the bytes that were printed from a value.
-  return parseJson(body);
+  return parseStored(body);
 }
 
 /**

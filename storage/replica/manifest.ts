@@ -1,6 +1,6 @@
 /** The manifest of a replica: its segments and fields. It changes only when these do. */
 
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../protocols/json.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { sealBody, unseal } from '../wal/records.js';
@@ -45,7 +45,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
 
 /** Decodes a manifest. Errors: `storage`. */
 export function decodeManifest(record: Uint8Array): Manifest {
-  const manifest = parseJson(unseal(record, 'meta/manifest')) as unknown as Manifest & { format: number };
+  const manifest = parseStored(unseal(record, 'meta/manifest')) as unknown as Manifest & { format: number };
   if (manifest.format !== FORMAT) throw new Error(`manifest of format ${manifest.format}, this release reads ${FORMAT}`);
   const { segments, fields, nextSegment, nextField, dropped } = manifest;
   return { segments, fields, nextSegment, nextField, dropped };

@@ -8,7 +8,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
-import { parseJson } from '../../protocols/json.js';
+import { parseStored, parseValues } from '../../protocols/json.js';
 import { type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { Filter } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
@@ -270,7 +270,7 @@ export class Transaction {
 
   payload(location: Location): Payload {
     const text = this.payloadText(location);
-    return text.length === 2 ? {} : (parseJson(text) as Payload);
+    return text.length === 2 ? {} : (parseStored(text) as Payload);
   }
 
   /** Sets the payload of a row that this transaction added. payload: if absent, it is parsed from `text` where it is needed. */
@@ -285,7 +285,7 @@ export class Transaction {
     added.payloadBytes += text.length;
     segment.payloadTextBytes += text.length;
     if (this.manifest.fields.length === 0) return;
-    const value = payload ?? (parseJson(text) as Payload);
+    const value = payload ?? (parseValues(text) as Payload);
     for (const field of this.manifest.fields) if (this.index.add(segment.id, field, row, value)) segment.setIndexed(field.name, row, true);
   }
 

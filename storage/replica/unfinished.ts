@@ -6,7 +6,7 @@
  * The rules are Slice-S1 to Slice-S6 in storage/README.md.
  */
 
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../protocols/json.js';
 import { type StateRecord, sealBody, unseal } from '../wal/records.js';
 
 /** Key in `meta`; a replica without an unfinished operation has no such record. */
@@ -55,7 +55,7 @@ export function encodeUnfinished({ closed, next, operation, shownCommit }: Unfin
 /** Decodes the record; null for a replica without one. Errors: `storage`. */
 export function decodeUnfinished(record: Uint8Array | undefined): { readonly unfinished: Unfinished; readonly real: RealCounts } | null {
   if (record === undefined) return null;
-  const stored = parseJson(unseal(record, 'meta/unfinished')) as unknown as StoredUnfinished;
+  const stored = parseStored(unseal(record, 'meta/unfinished')) as unknown as StoredUnfinished;
   const { appendable, closed, commit, format, next, operation, shownCommit } = stored;
   if (format !== FORMAT) throw new Error(`unfinished operation in format ${format}, this release reads ${FORMAT}`);
   return { unfinished: { operation, shownCommit, closed: new Set(closed), next }, real: { commit, appendable: new Map(appendable) } };

@@ -1,7 +1,7 @@
 /** Encodes portions and their answers for other nodes with the same version of the protocol. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import { pack, unpack } from '../../protocols/pack.js';
 import type { Ask, LevelAsk, Portion, PortionAnswer } from './portion.js';
@@ -46,6 +46,6 @@ function forWire(ask: Ask): unknown {
 function fromWire(ask: Ask): Ask {
   if (ask.kind !== 'level' || ask.query.kind !== 'formula') return ask;
   const { formula } = ask.query;
-  const defaults = parseJson(formula.defaults as unknown as string) as typeof formula.defaults;
+  const defaults = parseStored(formula.defaults as unknown as string) as typeof formula.defaults;
   return { ...ask, query: { ...ask.query, formula: { ...formula, defaults } } } satisfies LevelAsk;
 }

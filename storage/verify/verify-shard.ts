@@ -6,7 +6,7 @@
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { rethrowBroken } from '../../protocols/invariant.js';
-import { parseJson } from '../../protocols/json.js';
+import { parseStored } from '../../protocols/json.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { hasBit } from '../../query/filter/bits.js';
@@ -85,7 +85,7 @@ function readPoints(environment: Environment, { shape }: LoadedReplica, tell: (p
       if (!segment.isLive(row)) continue;
       if (segment.counts(row)) points++;
       const payload = storedPayload(environment, { segment, row });
-      if (payload.length > 0) parseJson(payload);
+      if (payload.length > 0) parseStored(payload);
       for (const { areFinite, name } of vectors) {
         if (areFinite(row)) continue;
         const ids = infinite.get(name) ?? [];

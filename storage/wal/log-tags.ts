@@ -3,7 +3,7 @@
  * The record is part of the commit that writes the operations; a replica that never had a leader has no such record.
  */
 
-import { parseJson, stringifyJson } from '../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../protocols/json.js';
 import { isSameTag, type LogTag, NO_TAG } from '../../protocols/model/shard-log.js';
 import { sealBody, unseal } from './records.js';
 
@@ -37,7 +37,7 @@ export function encodeLogTags(tags: LogTags): Uint8Array {
 
 /** Decodes the record of tags. Errors: `storage`. */
 export function decodeLogTags(record: Uint8Array): LogTags {
-  const { format, base, runs, failed } = parseJson(unseal(record, 'meta/log')) as unknown as StoredTags;
+  const { format, base, runs, failed } = parseStored(unseal(record, 'meta/log')) as unknown as StoredTags;
   if (format !== FORMAT) throw new Error(`tags of the log in format ${format}, this release reads ${FORMAT}`);
   return { base: tagFrom(base), runs: runs.map(tagFrom), failed };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { TroupeError } from '../../protocols/errors.js';
-import { parseExactly, parseJson, setMember, stringifyJson, writtenAsFloat } from '../../protocols/json.js';
+import { parseExactly, parseJson, parseStored, parseValues, setMember, stringifyJson, writtenAsFloat } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -72,6 +72,46 @@ test('an integer field written as a float can be told from an integer', () => {
   );
   const far = parseJson(`{"pad":"${'x'.repeat(70_000)}","points":[{"id": 5.0}]}`) as { points: [object] };
   assert.equal(writtenAsFloat(far.points[0], 'id'), true);
+});
+
+test('what was written as a float is printed as one, at any depth and of any form', () => {
+  const same = (text: string) => assert.equal(stringifyJson(parseJson(utf8(text))), text);
+  same('{"a":1.0,"b":[2.0,2,{"c":-3.0}],"d":{"e":{"f":0.0}},"g":1.5,"h":1}');
+  same('[[[7.0]]]');
+  assert.equal(
+    stringifyJson(parseJson('[-0.0,1e2,1.50E+1,30e-1,5e-0,1e21,12345678901234567.5]')),
+    '[-0.0,100.0,15.0,3.0,5.0,1e+21,12345678901234568.0]',
+  );
+  assert.deepEqual(parseJson('{"a":1.0,"b":[2.0]}'), { a: 1, b: [2] }, 'for who reads the value it is the number');
+  const within = parseJson('{"a":1.0}');
+  assert.equal(stringifyJson({ around: [within] }, within), '{"around":[{"a":1.0}]}');
+  assert.equal(
+    stringifyJson(parseJson('{"a":1.0,"a":2}'.replace('{', '{"o":{').replace(/\}$/, '}}'))),
+    '{"o":{"a":2}}',
+    'the last one counts',
+  );
+});
+
+test('texts that only look as if they had floats stay on the fast way', () => {
+  for (const text of ['{"u":"550e8400-1e4f-41d4-a716-446655440000","v":"v2.0","w":[0.05,1e-5,10.01]}', '"1e5"']) {
+    assert.deepEqual(parseJson(text), JSON.parse(text));
+    assert.equal(stringifyJson(parseJson(text)), JSON.stringify(JSON.parse(text)));
+  }
+});
+
+test('half of a surrogate pair is refused with its place, a whole pair is a character', () => {
+  for (const text of ['{"a":"x\\ud800"}', '{"a":"x\\uDC00"}', '{"a":"x\\ud83dx"}', '{"a":"x\\ud83d\\ud83d"}']) {
+    assert.match(refusal(text), /^lone surrogate.* at line 1 column 13$/);
+  }
+  assert.equal(parseJson('"\\ud83d\\ude00"'), '😀');
+  assert.equal(stringifyJson(parseStored('["\\ud800",1.0]')), '["\\ud800",1.0]', 'as earlier releases stored it');
+});
+
+test('who only looks at stored values gets numbers, with all digits of integers', () => {
+  assert.equal(
+    stringifyJson(parseValues(utf8('{"a":1.0,"b":12345678901234567890}'))).replace('1.0', '1'),
+    '{"a":1,"b":12345678901234567890}',
+  );
 });
 
 test('__proto__ and constructor are ordinary keys', () => {

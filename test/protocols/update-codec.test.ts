@@ -133,6 +133,19 @@ test('payloads of any JSON come back as they were', () => {
   );
 });
 
+test('numbers of payloads stay written as floats, in batches and in changes of payloads', () => {
+  const payload = parseJson('{"a":1.0,"b":[2.0,3]}') as Payload;
+  const batch = decodeUpdate(
+    encodeUpdate({ operation: { kind: 'upsert', batch: { ids: [1], vectors: [], payloads: [payload] } }, chained: false }),
+  );
+  assert.ok(batch.operation.kind === 'upsert');
+  assert.equal(stringifyJson(batch.operation.batch.payloads[0]), '{"a":1.0,"b":[2.0,3]}');
+  const selector = { kind: 'ids', ids: [1] } as const;
+  const change = decodeUpdate(encodeUpdate({ operation: { kind: 'setPayload', selector, payload, key: null }, chained: false }));
+  assert.ok(change.operation.kind === 'setPayload');
+  assert.equal(stringifyJson(change.operation.payload), '{"a":1.0,"b":[2.0,3]}');
+});
+
 test('bytes that are cut short or of another kind are refused', () => {
   const bytes = encodeUpdate({
     operation: {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parseJson, stringifyJson } from '../../protocols/json.js';
 import { parsePath, pathOf } from '../../protocols/model/json-path.js';
 import type { JsonValue, Payload } from '../../protocols/model/payload.js';
 import { someValue } from '../../query/filter/values.js';
@@ -127,3 +128,26 @@ function freeze(value: JsonValue): void {
   Object.freeze(value);
   for (const child of Object.values(value)) freeze(child);
 }
+
+test('numbers stay written as floats through every edit, and only these', () => {
+  const read = (source: string) => parseJson(source) as Payload;
+  const whole = read('{"a":1.0,"b":2,"c":{"d":3.0},"e":[4.0,5,{"f":6.0}]}');
+  assert.equal(
+    stringifyJson(mergePayload(whole, read('{"a":7,"b":8.0,"g":{"h":9.0}}'))),
+    '{"a":7,"b":8.0,"c":{"d":3.0},"e":[4.0,5,{"f":6.0}],"g":{"h":9.0}}',
+  );
+  assert.equal(stringifyJson(mergePayload(read('{"a":1}'), read('{"b":2.0}'))), '{"a":1,"b":2.0}');
+  assert.equal(stringifyJson(mergePayload(whole, read('{"a":null,"c":null}'))), '{"b":2,"e":[4.0,5,{"f":6.0}]}');
+  assert.equal(stringifyJson(setAtPath(read('{"x":{"y":1}}'), 'x.z', read('{"w":2.0}'))), '{"x":{"y":1,"z":{"w":2.0}}}');
+  assert.equal(
+    stringifyJson(setAtPath(whole, 'e[2]', read('{"f":1,"g":2.0}'))),
+    '{"a":1.0,"b":2,"c":{"d":3.0},"e":[4.0,5,{"f":1,"g":2.0}]}',
+  );
+  assert.equal(stringifyJson(deleteAtPath(whole, 'e[0]')), '{"a":1.0,"b":2,"c":{"d":3.0},"e":[5,{"f":6.0}]}');
+  assert.equal(stringifyJson(deleteAtPath(whole, 'c.d')), '{"a":1.0,"b":2,"c":{},"e":[4.0,5,{"f":6.0}]}');
+  const select = (keys: string[]) => stringifyJson(payloadSelect(whole, { kind: 'include', keys }));
+  assert.deepEqual(
+    [select(['a', 'b']), select(['c.d']), select(['e[]']), select(['e[].f'])],
+    ['{"a":1.0,"b":2}', '{"c":{"d":3.0}}', '{"e":[4.0,5,{"f":6.0}]}', '{"e":[{"f":6.0}]}'],
+  );
+});

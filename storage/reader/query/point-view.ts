@@ -1,8 +1,9 @@
 /** What an answer shows of a row: payload and vectors as the request selects them. */
 
-import { stringifyJson } from '../../../protocols/json.js';
+import { parseStored, stringifyJson } from '../../../protocols/json.js';
 import { type CollectionConfig, DEFAULT_VECTOR, sparseByName, type VectorParams } from '../../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
+import type { Payload } from '../../../protocols/model/payload.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import type { Work } from '../../../query/effort.js';
 import { payloadSelect } from '../../../query/payload-edit.js';
@@ -10,7 +11,6 @@ import type { PointView, VectorView } from '../../answers/result.js';
 import { recordView } from '../../walk/shown.js';
 import { selectedNames } from '../../walk/space.js';
 import type { ShownPoint } from '../../walk/walk.js';
-import { payloadOf } from '../snapshot/filter-source.js';
 import type { SegmentView } from '../snapshot/snapshot-view.js';
 
 /** Shows rows of one collection as one request asks. */
@@ -65,7 +65,7 @@ export class PointViews {
       case 'all':
         return view.payloadText(row);
       default:
-        return Buffer.from(stringifyJson(payloadSelect(payloadOf(view, row), this.withPayload)));
+        return Buffer.from(stringifyJson(payloadSelect(parseStored(view.payloadText(row)) as Payload, this.withPayload)));
     }
   }
 

@@ -1,6 +1,6 @@
 /** A segment in a snapshot, as filter evaluation sees it. */
 
-import { parseJson } from '../../../protocols/json.js';
+import { parseValues } from '../../../protocols/json.js';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { Filter } from '../../../protocols/model/filter.js';
 import type { Payload } from '../../../protocols/model/payload.js';
@@ -15,9 +15,9 @@ export function filterBits(view: SegmentView, filter: Filter): Uint32Array {
   return evaluateFilter(filter, new SegmentSource(view), view.reader.filters);
 }
 
-/** The row's payload as a value. */
+/** The row's payload as a value, to be looked at. */
 export function payloadOf(view: SegmentView, row: number): Payload {
-  return parseJson(view.payloadText(row)) as Payload;
+  return parseValues(view.payloadText(row)) as Payload;
 }
 
 class SegmentSource implements FilterSource {

@@ -50,9 +50,9 @@ const IN_C = { collection_name: 'c' };
 const NEAREST = { ...IN_C, query: { nearest: { dense: { data: [1, 0] } } }, using: 'd', limit: 2 };
 
 /** A node of its own that takes requests of 1 MB, and a client of its gRPC door. */
-async function doorFor(context: TestContext): Promise<Door> {
+async function doorFor(context: TestContext, folder?: string): Promise<Door> {
   const node = await nodeFor(context, {
-    folder: await temporaryFolder(context),
+    folder: folder ?? (await temporaryFolder(context)),
     environment: { SERVICE__SERVICE__MAX_REQUEST_SIZE_MB: '1' },
   });
   const client = new GrpcClient(node.grpcPort);
@@ -209,6 +209,42 @@ test('a payload index is made, shown, used by facets and groups, and dropped', a
   );
   assert.equal((await result<{ status: string }>('Points/DeleteFieldIndex', index)).status, 'Completed');
   assert.deepEqual(await schema(), {});
+});
+
+test('numbers come back as they came, over both protocols, from changed payloads, and after the process was killed', async (context) => {
+  const folder = await temporaryFolder(context);
+  const { node, rest, call, result } = await doorFor(context, folder);
+  await call('Collections/Create', COLLECTION);
+  const sent = '{"points":[{"id":1,"vector":{},"payload":{"a":1.0,"b":[2,3.0,1e2],"c":{"d":-4.0},"e":9007199254740993,"f":"x"}}]}';
+  await rest.call('PUT', '/collections/c/points?wait=true', sent);
+  const doubles = { a: { double_value: 1 }, l: { list_value: { values: [{ double_value: 2 }, { integer_value: 2 }] } } };
+  await call('Points/Upsert', {
+    ...IN_C,
+    wait: true,
+    points: [{ id: { num: 2 }, vectors: { vectors: { vectors: {} } }, payload: doubles }],
+  });
+  await rest.call('POST', '/collections/c/points/payload?wait=true', '{"payload":{"g":{"h":5.0}},"points":[1]}');
+  const whole = '{"a":1.0,"b":[2,3.0,100.0],"c":{"d":-4.0},"e":9007199254740993,"f":"x","g":{"h":5.0}}';
+  const text = async (client: RestClient, id: number) => (await client.call('GET', `/collections/c/points/${id}`)).text;
+  assert.ok((await text(rest, 1)).includes(`"payload":${whole}`), await text(rest, 1));
+  assert.ok((await text(rest, 2)).includes('"payload":{"a":1.0,"l":[2.0,2]}'), await text(rest, 2));
+  const parts = await rest.call('POST', '/collections/c/points', '{"ids":[1],"with_payload":["c","b[]"]}');
+  assert.ok(parts.text.includes('"payload":{"b":[2,3.0,100.0],"c":{"d":-4.0}}'), parts.text);
+  const got = await result<{ payload: object }[]>('Points/Get', { ...IN_C, ids: [{ num: 2 }], with_payload: { enable: true } });
+  const values = [{ double_value: 2 }, { integer_value: '2' }];
+  assert.deepEqual(got[0]?.payload, { a: { double_value: 1 }, l: { list_value: { values } } });
+  const match = await rest.call(
+    'POST',
+    '/collections/c/points/count',
+    '{"filter":{"must":[{"key":"a","match":{"value":1}},{"key":"c.d","range":{"lt":0}}]}}',
+  );
+  assert.ok(match.text.includes('"count":1'), match.text);
+  const half = await rest.call('PUT', '/collections/c/points', '{"points":[{"id":3,"vector":{},"payload":{"a":"\\ud800"}}]}');
+  assert.equal(half.status, 400);
+  assert.match(half.text, /lone surrogate.* at line 1 column 53/);
+  await node.end('SIGKILL');
+  const again = await nodeFor(context, { folder });
+  assert.ok((await text(again.client, 1)).includes(`"payload":${whole}`));
 });
 
 test('a collection with points gains a named vector and loses it', async (context) => {
