@@ -31,7 +31,7 @@ export const ERROR_KINDS = {
   invalidPath: { restStatus: 422, grpcStatus: 3, prefix: 'Validation error in path parameters: ' },
   /** The request does not fit this collection. */
   wrongInput: { restStatus: 400, grpcStatus: 3, prefix: 'Wrong input: ' },
-  /** The request names something that this collection does not have, where clients know the error by this prefix. */
+  /** The request asks for what it cannot have in this form, or of this collection, where clients know the error by this prefix. */
   badRequest: { restStatus: 400, grpcStatus: 3, prefix: 'Bad request: ' },
   /** An option that this release cannot carry out. */
   unsupported: { restStatus: 400, grpcStatus: 12, prefix: 'Not supported: ' },

@@ -171,7 +171,7 @@ function finite(value: number, text: () => string): number {
 }
 
 function notFinite(text: string, value: number): TroupeError {
-  return new TroupeError('wrongInput', `The expression ${text} = ${value} produced a non-finite number`);
+  return new TroupeError('wrongInput', `The expression ${text} = ${String(value).replace('Infinity', 'inf')} produced a non-finite number`);
 }
 
 function wrongValue(path: string, wanted: string, reason: string): TroupeError {

@@ -68,7 +68,7 @@ export async function create(services: DoorServices, request: OnCollection): Pro
 /** Whether there may be a collection of this name. Errors: `wrongInput` beyond `storage.max_collections`. */
 export function checkCollectionLimit({ maxCollections, node }: DoorServices, name: string): void {
   if (maxCollections === null || node.exists(name) || node.listCollections().length < maxCollections) return;
-  throw new TroupeError('wrongInput', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
+  throw new TroupeError('badRequest', `Can't create collection with name ${name}. Max collections limit reached: ${maxCollections}`);
 }
 
 export async function update(services: DoorServices, request: OnCollection): Promise<HttpAnswer> {

@@ -108,12 +108,13 @@ function decayOf(kind: 'expDecay' | 'gaussDecay' | 'linDecay', value: JsonValue 
   const { x, target, scale: givenScale, midpoint: givenMidpoint } = membersOf(value, path, '`x`');
   const scale = optionalNumber(givenScale, `${path}.scale`);
   const midpoint = optionalNumber(givenMidpoint, `${path}.midpoint`);
-  if (scale !== null && !(scale > 0)) throw new TroupeError('wrongInput', `Decay scale should be non-zero positive, got ${scale}.`);
+  if (scale !== null && !(scale > 0))
+    throw new TroupeError('wrongInput', `Validation failed: Decay scale should be non-zero positive, got ${scale}.`);
   // A line may reach 0 at the scale or stay level; the curves could do neither.
   const fits = midpoint === null || (kind === 'linDecay' ? midpoint >= 0 && midpoint <= 1 : midpoint > 0 && midpoint < 1);
   if (!fits) {
     const range = kind === 'linDecay' ? '[0.0, 1.0]' : '(0.0, 1.0)';
-    throw new TroupeError('wrongInput', `Decay midpoint should be in the range ${range}, got ${midpoint}.`);
+    throw new TroupeError('wrongInput', `Validation failed: Decay midpoint should be in the range ${range}, got ${midpoint}.`);
   }
   return {
     kind,
@@ -129,7 +130,10 @@ function variableOf(name: string): Extract<Expression, { kind: 'score' | 'variab
   if (score !== null) return { kind: 'score', prefetch: Number(score[1] ?? 0) };
   const steps = name.startsWith('$') ? undefined : parsePath(name);
   if (steps === undefined) {
-    throw new TroupeError('wrongInput', `${name} is not a variable of a formula: expected \`$score\`, \`$score[n]\` or a payload path`);
+    throw new TroupeError(
+      'wrongInput',
+      `Validation failed: ${name} is not a variable of a formula: expected \`$score\`, \`$score[n]\` or a payload path`,
+    );
   }
   return { kind: 'variable', path: printPath(steps) };
 }
@@ -165,7 +169,7 @@ function secondsOf(value: JsonValue | undefined, path: string): number {
   if (typeof value !== 'string') throw wrongType(path, value, 'a date-time (a string)');
   const micros = parseDatetime(value);
   if (micros === undefined)
-    throw new TroupeError('wrongInput', `failed to parse date-time ${value}: expected one like 2024-03-01T10:00:00Z`);
+    throw new TroupeError('wrongInput', `Validation failed: failed to parse date-time ${value}: expected one like 2024-03-01T10:00:00Z`);
   return micros / 1e6;
 }
 

@@ -31,7 +31,7 @@ const SHOWN_ALWAYS: Partial<Record<FieldType, readonly string[]>> = { integer: [
  */
 export function decodeFieldSchema(value: unknown, path = 'field_schema'): FieldSchema {
   if (value === undefined || value === null) {
-    throw new TroupeError('wrongInput', `Can't auto-detect field type, please specify \`${path}\` in the request`);
+    throw new TroupeError('badRequest', `Can't auto-detect field type, please specify \`${path}\` in the request`);
   }
   if (typeof value === 'string') return { type: fieldTypeOf(value, path) };
   if (!isObject(value as JsonValue)) throw wrongType(path, value as JsonValue, 'a type name or an object with a `type`');

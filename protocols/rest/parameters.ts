@@ -41,7 +41,7 @@ export function asksForAgreement(query: QueryParameters): boolean {
 export function updateParameters(query: QueryParameters): UpdateParameters {
   const ordering = textParameter(query, 'ordering');
   if (ordering !== undefined && !ORDERINGS.includes(ordering)) {
-    throw new TroupeError('malformedParameter', `unknown ordering \`${ordering}\`, expected one of \`weak\`, \`medium\`, \`strong\``);
+    throw new TroupeError('malformedParameter', `unknown variant \`${ordering}\`, expected one of \`weak\`, \`medium\`, \`strong\``);
   }
   return { wait: flagParameter(query, 'wait'), timeoutSeconds: pointsTimeout(query) };
 }

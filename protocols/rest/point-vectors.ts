@@ -279,13 +279,15 @@ function notFinite(name: string): TroupeError {
 export function wrongVectorKind(given: VectorValue['kind'], wanted: VectorValue['kind'], name: string): TroupeError {
   const forms = { dense: 'a list of numbers', multi: 'a list of lists of numbers', sparse: 'an object with `indices` and `values`' };
   const vector = name === '' ? 'the vector of the collection' : `the vector \`${name}\` of the collection`;
-  return new TroupeError('wrongInput', `${vector} is ${wanted}, the request has a ${given} vector: expected ${forms[wanted]}`);
+  const other = given === 'sparse' || wanted === 'sparse' ? 'sparse' : 'multi';
+  const detail = `${vector} is ${wanted}, the request has a ${given} vector: expected ${forms[wanted]}`;
+  return new TroupeError('wrongInput', `Conversion between ${other} and regular vectors failed: ${detail}`);
 }
 
 /** known: names that the collection has; left out where they are not at hand. */
 export function unknownVector(name: string, known?: Iterable<string>): TroupeError {
   const names = [...(known ?? [])].filter((other) => other !== '').sort();
-  const help = names.length === 0 ? '' : `. It has: ${names.map((other) => `\`${other}\``).join(', ')}`;
-  if (name !== '') return new TroupeError('wrongInput', `the collection has no vector named \`${name}\`${help}`);
+  const help = names.length === 0 ? '' : `. The collection has: ${names.map((other) => `\`${other}\``).join(', ')}`;
+  if (name !== '') return new TroupeError('wrongInput', `Not existing vector name error: ${name}${help}`);
   return new TroupeError('wrongInput', `the collection has only named vectors: name the vector${help}`);
 }

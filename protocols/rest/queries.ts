@@ -205,22 +205,22 @@ const NO_PREFETCH: readonly QueryNode[] = [];
 function checkNode({ query, prefetch, scoreThreshold }: QueryNode): void {
   if (query === null) {
     if (prefetch.length === 0) return;
-    throw new TroupeError('wrongInput', "A query is needed to merge the prefetches. Can't have prefetches without defining a query.");
+    throw new TroupeError('badRequest', "A query is needed to merge the prefetches. Can't have prefetches without defining a query.");
   }
   switch (query.kind) {
     case 'rrf':
     case 'dbsf':
     case 'formula': {
       const name = query.kind === 'formula' ? 'Formula' : 'Fusion';
-      if (prefetch.length === 0) throw new TroupeError('wrongInput', `cannot apply ${name} without prefetches`);
+      if (prefetch.length === 0) throw new TroupeError('wrongInput', `Validation failed: cannot apply ${name} without prefetches`);
       if (query.kind === 'rrf' && query.weights !== null && query.weights.length !== prefetch.length) {
-        const detail = `RRF weights length (${query.weights.length}) does not match number of prefetches (${prefetch.length})`;
+        const detail = `Validation failed: RRF weights length (${query.weights.length}) does not match number of prefetches (${prefetch.length})`;
         throw new TroupeError('wrongInput', detail);
       }
       return;
     }
     case 'orderBy':
-      if (scoreThreshold !== null) throw new TroupeError('wrongInput', "Can't use score_threshold with an order_by query.");
+      if (scoreThreshold !== null) throw new TroupeError('badRequest', "Can't use score_threshold with an order_by query.");
       return;
     default:
   }

@@ -51,7 +51,7 @@ export function recommendNode(object: JsonObject, vectors: TakenVectors, path: s
   const negative = decodeInputs(object.negative, vectors, `${path}.negative`);
   const strategy = strategyOf(object.strategy, `${path}.strategy`);
   if (strategy === 'average_vector' && positive.length === 0)
-    throw new TroupeError('wrongInput', 'At least one positive vector ID required with this strategy');
+    throw new TroupeError('badRequest', 'At least one positive vector ID required with this strategy');
   if (positive.length + negative.length === 0)
     throw new TroupeError('wrongInput', 'At least one positive or negative vector ID required with this strategy');
   return nodeOf(object, { kind: 'recommend', positive, negative, strategy }, path);
@@ -72,7 +72,7 @@ function discovery(object: JsonObject, vectors: TakenVectors, path: string): Sco
   if (isGiven(object.context) && !Array.isArray(object.context)) throw wrongType('context', object.context, 'a sequence');
   const pairs = pairsOf(object.context, vectors, `${path}.context`);
   if (isGiven(object.target)) return { kind: 'discover', target: vectorInput(object.target, vectors, `${path}.target`), context: pairs };
-  if (pairs.length === 0) throw new TroupeError('wrongInput', 'target and/or context_pairs must be specified');
+  if (pairs.length === 0) throw new TroupeError('badRequest', 'target and/or context_pairs must be specified');
   return { kind: 'context', pairs };
 }
 

@@ -205,7 +205,7 @@ function decodeDeleteVectors(fields: JsonObject, target: VectorTarget): UpdateOp
   if (isGiven(fields.points)) selectors.push({ kind: 'ids', ids: idsOf(fields.points, 'points') });
   const filter = decodeFilter(fields.filter, 'filter');
   if (filter !== null) selectors.push({ kind: 'filter', filter });
-  if (selectors.length === 0) throw new TroupeError('wrongInput', 'No filter or points provided');
+  if (selectors.length === 0) throw new TroupeError('badRequest', 'No filter or points provided');
   return selectors.map((selector) => ({ kind: 'deleteVectors', selector, names }));
 }
 
@@ -343,5 +343,5 @@ function malformed(detail: string): TroupeError {
 }
 
 function emptyRequest(): TroupeError {
-  return new TroupeError('wrongInput', 'Empty update request');
+  return new TroupeError('badRequest', 'Empty update request');
 }

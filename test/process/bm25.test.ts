@@ -189,7 +189,7 @@ test('inputs that no model here takes are mistakes of the client', async (t) => 
   await both('words', doc('a', { language: 'klingon' }), /language.*german/);
   await both('words', doc('a', { k: 'x' }), /options\.k/);
   await both('words', doc('a', { b: 2 }), /options\.b/, 422);
-  await both('none', doc('a'), /has no vector named/);
+  await both('none', doc('a'), /Not existing vector name error: none/);
   assert.equal((await node.client.result<{ count: number }>('POST', '/collections/c/points/count', {})).count, SENTENCES.length);
 });
 

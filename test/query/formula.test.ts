@@ -82,7 +82,7 @@ test('a product that is 0 does not ask for the rest', () => {
 });
 
 test('a number that is not finite is an error that names the expression', () => {
-  refuses({ div: { left: 1, right: 0 } }, /1\/0 = Infinity/);
+  refuses({ div: { left: 1, right: 0 } }, /1\/0 = inf /);
   refuses({ sqrt: { neg: 1 } }, /√-1 = NaN/);
   refuses({ ln: 0 }, /ln\(0\)/);
   refuses({ pow: { base: -1, exponent: 0.5 } }, /-1\^0\.5/);

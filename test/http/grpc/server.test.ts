@@ -117,7 +117,7 @@ test('the message of an error stays short, whatever the request holds', async (c
   const { code, details } = await failure(call('Points/Query', { ...NEAREST, using }));
   assert.equal(code, INVALID_ARGUMENT);
   assert.ok(
-    details.startsWith('Wrong input: the collection has no vector named `\u0007\n%41é\u{1f600}') && details.length < 900,
+    details.startsWith('Wrong input: Not existing vector name error: \u0007\n%41é\u{1f600}') && details.length < 900,
     details.slice(0, 100),
   );
 });

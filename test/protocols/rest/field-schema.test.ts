@@ -29,8 +29,8 @@ test('parameters of other types are ignored', () => {
 });
 
 const REFUSED: readonly [unknown, ErrorCode][] = [
-  [undefined, 'wrongInput'],
-  [null, 'wrongInput'],
+  [undefined, 'badRequest'],
+  [null, 'badRequest'],
   ['decimal', 'malformedBody'],
   [5, 'malformedBody'],
   [{ on_disk: true }, 'malformedBody'],

@@ -58,7 +58,7 @@ test('a recommendation of old is a recommend query', () => {
 
 test('a recommendation of old needs a limit and something to go by', () => {
   for (const value of [{ limit: 4 }, { limit: 4, positive: [] }, { limit: 4, negative: [4] }, { limit: 4, strategy: 'best_score' }])
-    refused(decodeRecommend, value, 'wrongInput');
+    refused(decodeRecommend, value, 'strategy' in value ? 'wrongInput' : 'badRequest');
   for (const value of [
     { positive: [1] },
     { limit: 4, positive: [1], strategy: 'magic' },
@@ -84,8 +84,8 @@ test('a discovery of old is a discover query, and a context query without a targ
     decodeDiscoverBatch(body({ searches: [{ context, limit: 4 }] })).map(({ query }) => query),
     [{ kind: 'context', pairs }],
   );
-  refused(decodeDiscover, { limit: 4 }, 'wrongInput');
-  refused(decodeDiscover, { limit: 4, context: [] }, 'wrongInput');
+  refused(decodeDiscover, { limit: 4 }, 'badRequest');
+  refused(decodeDiscover, { limit: 4, context: [] }, 'badRequest');
   refused(decodeDiscover, { limit: 4, target: 1, context: [{ positive: 3 }] }, 'malformedBody');
   refused(decodeDiscover, { limit: 4, context: { positive: 3, negative: 4 } }, 'malformedBody');
   refused(decodeDiscover, { target: 1 }, 'malformedBody');

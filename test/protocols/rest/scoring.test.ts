@@ -81,8 +81,8 @@ test('fusion and formulas need prefetches, and prefetches need a query', () => {
   for (const query of [{ fusion: 'rrf' }, { rrf: {} }, { fusion: 'dbsf' }, { formula: '$score' }]) {
     for (const more of [{}, { prefetch: [] }, { prefetch: null }]) refuses(() => scoring(query, more), 'wrongInput', /without prefetches/);
   }
-  refuses(() => decodeQuery(body({ prefetch: { query: [1] } })), 'wrongInput', /needed to merge/);
-  refuses(() => decodeQuery(body({ query: [1], prefetch: { prefetch: { query: [1] } } })), 'wrongInput', /needed to merge/);
+  refuses(() => decodeQuery(body({ prefetch: { query: [1] } })), 'badRequest', /needed to merge/);
+  refuses(() => decodeQuery(body({ query: [1], prefetch: { prefetch: { query: [1] } } })), 'badRequest', /needed to merge/);
 });
 
 test('mmr is bounded', () => {
@@ -150,7 +150,7 @@ test('order_by is a key or an object, in queries and in scroll', () => {
   const wrong = [5, {}, { direction: 'asc' }, { key: 'n', direction: 'up' }, { key: 'n', start_from: 'abc' }, { key: 'a..b' }];
   for (const order_by of wrong) refuses(() => decodeScroll(body({ order_by })), 'malformedBody');
   refuses(() => decodeScroll(body({ order_by: 'n', offset: 3 })), 'wrongInput', /start_from/);
-  refuses(() => decodeQuery(body({ query: { order_by: 'n' }, score_threshold: 1 })), 'wrongInput', /score_threshold/);
+  refuses(() => decodeQuery(body({ query: { order_by: 'n' }, score_threshold: 1 })), 'badRequest', /score_threshold/);
 });
 
 test('sample is random', () => {

@@ -141,7 +141,7 @@ test('lists of different lengths, missing parts and wrong payloads are refused',
   assert.equal(batch({ ids: [6], vectors: [[1, 0]], payloads: [{}, {}] }), 'invalidValue');
   assert.equal(batch({ ids: [6] }), 'malformedBody');
   assert.equal(batch({ vectors: [[1, 0]] }), 'malformedBody');
-  assert.equal(batch({ ids: [], vectors: [] }), 'wrongInput');
+  assert.equal(batch({ ids: [], vectors: [] }), 'badRequest');
   assert.equal(
     refused(
       'upsertPoints',
@@ -162,7 +162,7 @@ test('lists of different lengths, missing parts and wrong payloads are refused',
     'invalidValue',
   );
   assert.equal(refused('upsertPoints', {}), 'malformedBody');
-  assert.equal(refused('upsertPoints', { points: [] }), 'wrongInput');
+  assert.equal(refused('upsertPoints', { points: [] }), 'badRequest');
   for (const points of [{ id: 1, vector: [1, 2] }, null, [1, 2]]) assert.equal(refused('upsertPoints', { points }), 'malformedBody');
   for (const payload of [[1], 'x', 3])
     assert.equal(refused('upsertPoints', { points: [{ id: 1, vector: [1, 2], payload }] }), 'malformedBody');
@@ -175,9 +175,9 @@ test('points are selected by ids, else by filter, and by neither not at all', ()
   ]);
   assert.equal(decode('deletePoints', { filter: {} })[0]?.kind, 'deletePoints');
   for (const body of ['{}', '[3]', '{"points":["abc"]}']) assert.equal(refused('deletePoints', body), 'malformedBody', body);
-  assert.equal(refused('deletePoints', { points: [] }), 'wrongInput');
+  assert.equal(refused('deletePoints', { points: [] }), 'badRequest');
   assert.equal(refused('setPayload', { payload: { a: 1 } }), 'malformedBody');
-  assert.equal(refused('setPayload', { payload: { a: 1 }, points: [] }), 'wrongInput');
+  assert.equal(refused('setPayload', { payload: { a: 1 }, points: [] }), 'badRequest');
 });
 
 test('payload operations carry payloads, keys and paths', () => {
@@ -231,7 +231,7 @@ test('vectors of points are updated and deleted by name', () => {
   assert.equal(refused('updateVectors', { points: [{ id: 1, vector: {} }] }, NAMED), 'invalidValue');
   assert.equal(refused('deleteVectors', { points: [1], vector: [] }, NAMED), 'invalidValue');
   assert.equal(refused('deleteVectors', { points: [1], vector: ['zzz'] }, NAMED), 'wrongInput');
-  assert.equal(refused('deleteVectors', { vector: ['a'] }, NAMED), 'wrongInput');
+  assert.equal(refused('deleteVectors', { vector: ['a'] }, NAMED), 'badRequest');
 });
 
 const ALL_KINDS: VectorNames = {

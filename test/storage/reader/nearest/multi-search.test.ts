@@ -125,11 +125,15 @@ test('a vector counts as a list of one, rows are scored as they are found, and o
   );
   assert.throws(
     () => found(fixture, multi([[1, 2, 3]]), 1, 'd'),
-    refused('the vector `d` of the collection is dense, the request has a multi vector: expected a list of numbers'),
+    refused(
+      'Conversion between multi and regular vectors failed: the vector `d` of the collection is dense, the request has a multi vector: expected a list of numbers',
+    ),
   );
   const sparse = { kind: 'sparse' as const, indices: Uint32Array.of(1), values: Float32Array.of(1) };
   assert.throws(
     () => found(fixture, sparse, 1),
-    refused('the vector `m` of the collection is multi, the request has a sparse vector: expected a list of lists of numbers'),
+    refused(
+      'Conversion between sparse and regular vectors failed: the vector `m` of the collection is multi, the request has a sparse vector: expected a list of lists of numbers',
+    ),
   );
 });

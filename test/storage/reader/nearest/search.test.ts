@@ -225,7 +225,7 @@ test('indexed_only leaves out rows without a graph once there are as many as are
 test('unknown names and wrong dimensions are refused', () => {
   const fixture = collectionOf({ a: { size: 2, distance: 'Dot' } });
   failsWith(() => search(fixture, { query: [1, 2] }), 'wrongInput', /has only named vectors/);
-  failsWith(() => search(fixture, { query: [1, 2], using: 'z' }), 'wrongInput', /has no vector named `z`/);
+  failsWith(() => search(fixture, { query: [1, 2], using: 'z' }), 'wrongInput', /Not existing vector name error: z/);
   failsWith(() => search(fixture, { query: [1], using: 'a' }), 'wrongInput', /expected dim: 2, got 1/);
   failsWith(() => search(fixture, { query: [1, 1], using: 'a', with_vector: ['z'] }), 'wrongInput');
 });

@@ -169,19 +169,27 @@ test('a value of another kind is refused, and so is an unknown name', () => {
     error instanceof TroupeError && error.code === 'wrongInput' && error.detail === text;
   assert.throws(
     search('s', dense),
-    refused('the vector `s` of the collection is sparse, the request has a dense vector: expected an object with `indices` and `values`'),
+    refused(
+      'Conversion between sparse and regular vectors failed: the vector `s` of the collection is sparse, the request has a dense vector: expected an object with `indices` and `values`',
+    ),
   );
   assert.throws(
     search('s', multi),
-    refused('the vector `s` of the collection is sparse, the request has a multi vector: expected an object with `indices` and `values`'),
+    refused(
+      'Conversion between sparse and regular vectors failed: the vector `s` of the collection is sparse, the request has a multi vector: expected an object with `indices` and `values`',
+    ),
   );
   assert.throws(
     search('d', asSparse([[1, 1]])),
-    refused('the vector `d` of the collection is dense, the request has a sparse vector: expected a list of numbers'),
+    refused(
+      'Conversion between sparse and regular vectors failed: the vector `d` of the collection is dense, the request has a sparse vector: expected a list of numbers',
+    ),
   );
   assert.throws(
     search('d', multi),
-    refused('the vector `d` of the collection is dense, the request has a multi vector: expected a list of numbers'),
+    refused(
+      'Conversion between multi and regular vectors failed: the vector `d` of the collection is dense, the request has a multi vector: expected a list of numbers',
+    ),
   );
-  assert.throws(search('x', dense), refused('the collection has no vector named `x`. It has: `d`, `s`'));
+  assert.throws(search('x', dense), refused('Not existing vector name error: x. The collection has: `d`, `s`'));
 });
