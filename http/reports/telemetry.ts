@@ -34,7 +34,7 @@ type ShowName = (name: string) => string;
 /** Of a collection nearly always all: some shards, each with up to four actors of its own. */
 const CHILDREN_AT_ONCE = 8;
 
-/** The report as the API has it, with `actors` and `engine` beside. */
+/** The report as the API has it; what is Troupe's own stands within: its top level is read by clients that know all of its keys. */
 export function telemetryReport(services: DoorServices, options: TelemetryOptions): LongObject {
   const { node } = services;
   const { anonymize, detailed } = options;
@@ -44,7 +44,17 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
   const { cluster } = node;
   return LongObject.of({
     id: services.identity.id,
-    app: appReport(services, detailed),
+    app: LongObject.of({
+      ...appReport(services, detailed),
+      engine: engineReport(services, options),
+      ...(cluster === null
+        ? {}
+        : {
+            peer_calls: { made: callReport(cluster.calls.made), answered: callReport(cluster.calls.answered) },
+            transfers: cluster.transfers.report({ nowMs: services.nowMs(), dateMs: services.dateMs() }, shown, !anonymize),
+          }),
+      actors: actorReport(node.telemetry(), shownOptions),
+    }),
     collections: LongObject.of({
       number_of_collections: names.length,
       max_collections: services.maxCollections ?? undefined,
@@ -64,14 +74,6 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     ...(detailed
       ? { memory: memoryReport(), hardware: LongObject.of({ collection_data: new LongObject(hardwareReport(services, shown)) }) }
       : {}),
-    ...(cluster === null
-      ? {}
-      : {
-          peer_calls: { made: callReport(cluster.calls.made), answered: callReport(cluster.calls.answered) },
-          transfers: cluster.transfers.report({ nowMs: services.nowMs(), dateMs: services.dateMs() }, shown, !anonymize),
-        }),
-    engine: engineReport(services, options),
-    actors: actorReport(node.telemetry(), shownOptions),
   });
 }
 

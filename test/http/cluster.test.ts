@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { type GrpcDoor, startGrpcDoor } from '../../http/grpc/server.js';
 import { TroupeError } from '../../protocols/errors.js';
+import { BUILT_IN_DEFAULTS, decodeCreateCollection } from '../../protocols/rest/collections.js';
 import { FakeCluster } from './fake-cluster.js';
 import { failure, GrpcClient } from './grpc/client.js';
 import { type Harness, openDoor } from './rest/fake-node.js';
@@ -320,7 +321,7 @@ test('gRPC asks for the same by its own messages', async () => {
 });
 
 test('reads of settings wait for agreement where `consistency` asks for it', async () => {
-  harness.node.collections.set('a', {} as never);
+  harness.node.collections.set('a', decodeCreateCollection({}, BUILT_IN_DEFAULTS));
   const reads = ['/collections', '/collections/a', '/collections/a/exists', '/aliases', '/collections/a/aliases', '/collections/a/cluster'];
   for (const path of [...reads, '/collections/k/shards']) {
     cluster.asked.length = 0;
@@ -420,7 +421,7 @@ test('calls of peers are counted by kind and by what became of them, in telemetr
   cluster.calls.made.record('append', 'ok', 4, 6000);
   cluster.calls.made.record('append', 'lost', 30, 7000);
   cluster.calls.answered.record('read', 'conflict', 0.5, 8000);
-  const shown = (await resultOf('GET', '/telemetry')) as Record<string, Record<string, unknown>>;
+  const { app, cluster: its } = (await resultOf('GET', '/telemetry')) as Record<string, Record<string, unknown>>;
   const statistics = (count: number, [min, avg, max, total]: readonly number[], lastMs: number) => ({
     count,
     avg_duration_micros: avg,
@@ -429,7 +430,7 @@ test('calls of peers are counted by kind and by what became of them, in telemetr
     total_duration_micros: total,
     last_responded: new Date(lastMs).toISOString(),
   });
-  assert.deepEqual(shown.peer_calls, {
+  assert.deepEqual(app?.peer_calls, {
     made: {
       responses: {
         append: {
@@ -440,7 +441,7 @@ test('calls of peers are counted by kind and by what became of them, in telemetr
     },
     answered: { responses: { read: { conflict: statistics(1, [500, 500, 500, 500], 8000) } } },
   });
-  assert.deepEqual(shown.cluster?.internal_port, { connections: 3, plain_connections: 1, call_streams: 1, calls: 2 });
+  assert.deepEqual(its?.internal_port, { connections: 3, plain_connections: 1, call_streams: 1, calls: 2 });
   const lines = (await call('GET', '/metrics')).text.split('\n');
   for (const line of [
     'cluster_internal_connections 3',

@@ -25,7 +25,9 @@ const program = (file: string): string => `
   };`;
 
 interface Telemetry {
-  readonly engine: { readonly workers: readonly { readonly name: string; readonly up: boolean; readonly restarts: number }[] };
+  readonly app: {
+    readonly engine: { readonly workers: readonly { readonly name: string; readonly up: boolean; readonly restarts: number }[] };
+  };
 }
 
 async function upload({ client }: NodeUnderTest, from: number): Promise<void> {
@@ -66,7 +68,7 @@ test('a clock that is set a day on and two days back times no request out, ends 
     assert.ok(Math.abs((await dayOf()) - before) > 0.9, 'the clock was not set');
     await untilIndexed(client, 'c', points);
   }
-  const { engine } = await client.result<Telemetry>('GET', '/telemetry?details_level=3');
+  const { engine } = (await client.result<Telemetry>('GET', '/telemetry?details_level=3')).app;
   assert.deepEqual(
     engine.workers.filter(({ restarts }) => restarts > 0),
     [],

@@ -96,9 +96,9 @@ async function readDuring(doors: readonly Connections[], collections: readonly s
 async function readsOfMainThreads(doors: readonly Connections[]): Promise<number> {
   type Calls = Record<string, Record<string, { count: number }>>;
   const reports = await Promise.all(
-    doors.map(({ node }) => node.client.result<{ peer_calls: { made: { responses: Calls } } }>('GET', '/telemetry')),
+    doors.map(({ node }) => node.client.result<{ app: { peer_calls: { made: { responses: Calls } } } }>('GET', '/telemetry')),
   );
-  const outcomes = reports.flatMap(({ peer_calls }) => Object.values(peer_calls.made.responses.read ?? {}));
+  const outcomes = reports.flatMap(({ app: { peer_calls } }) => Object.values(peer_calls.made.responses.read ?? {}));
   return outcomes.reduce((sum, { count }) => sum + count, 0);
 }
 

@@ -190,14 +190,14 @@ test('a follower that lacks descriptors is not Active while it lacks what was ac
 });
 
 interface Digests {
-  readonly transfers: { readonly digests: { readonly repaired: number } };
+  readonly app: { readonly transfers: { readonly digests: { readonly repaired: number } } };
 }
 
 test('a leader that lacks descriptors takes nothing from its follower that it has not applied itself', { skip: noPrlimit }, async (t) => {
   const { cluster, follower, leader } = await pairFor(t);
   const [one, two] = (await leadsAny(leader)) ? [leader, follower] : [follower, leader];
   assert.deepEqual([...new Set(await colorsOf(cluster.nodes))], ['red']);
-  const digests = async () => (await one.client.result<Digests>('GET', '/telemetry?details_level=2')).transfers.digests;
+  const digests = async () => (await one.client.result<Digests>('GET', '/telemetry?details_level=2')).app.transfers.digests;
   const restore = await withoutDescriptors(one.pid as number);
   const set = await one.client.call('POST', '/collections/c/points/payload?wait=false', paint('blue'));
   assert.equal(set.status, 200, set.text);

@@ -21,7 +21,7 @@ interface DiskFacts {
 }
 
 async function diskOf(node: NodeUnderTest): Promise<DiskFacts> {
-  return (await node.client.result<{ engine: { disk: DiskFacts } }>('GET', '/telemetry?details_level=1')).engine.disk;
+  return (await node.client.result<{ app: { engine: { disk: DiskFacts } } }>('GET', '/telemetry?details_level=1')).app.engine.disk;
 }
 
 interface CollectionShare {

@@ -66,7 +66,7 @@ test('a body of millions of empty objects is refused with their number, where it
     assert.match(await answer.text(), /has 120000\d\d commas and brackets .* may have \d+ here/);
   }
   await node.client.result('PUT', '/collections/c/points?wait=true', { points: [{ id: 1, vector: [1] }] });
-  const { workers } = (await telemetry(node)).engine;
+  const { workers } = (await telemetry(node)).app.engine;
   assert.ok(workers.every(({ restarts }) => restarts === 0));
 });
 
@@ -234,9 +234,11 @@ function ownCgroup(bytes: number): { readonly processes: string; remove(): Promi
 }
 
 interface Telemetry {
-  readonly engine: {
-    readonly memory: { readonly request_budget_bytes: number; readonly accounts: { readonly bodies: number } };
-    readonly workers: readonly { readonly restarts: number }[];
+  readonly app: {
+    readonly engine: {
+      readonly memory: { readonly request_budget_bytes: number; readonly accounts: { readonly bodies: number } };
+      readonly workers: readonly { readonly restarts: number }[];
+    };
   };
 }
 
@@ -245,6 +247,6 @@ function telemetry(node: NodeUnderTest): Promise<Telemetry> {
 }
 
 async function ledgerOf(node: NodeUnderTest): Promise<{ bodies: number; budget: number }> {
-  const { accounts, request_budget_bytes: budget } = (await telemetry(node)).engine.memory;
+  const { accounts, request_budget_bytes: budget } = (await telemetry(node)).app.engine.memory;
   return { bodies: accounts.bodies, budget };
 }

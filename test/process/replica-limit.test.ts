@@ -26,8 +26,8 @@ test('a collection with more shards than the machine has room for is refused wit
   );
   const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
   assert.deepEqual(collections, [{ name: 'small' }]);
-  const telemetry = await node.client.result<{ engine: { replicas: unknown } }>('GET', '/telemetry');
-  assert.deepEqual(telemetry.engine.replicas, {
+  const telemetry = await node.client.result<{ app: { engine: { replicas: unknown } } }>('GET', '/telemetry');
+  assert.deepEqual(telemetry.app.engine.replicas, {
     open: 2,
     max: 60,
     limitedBy: 'descriptors',

@@ -26,8 +26,10 @@ const program = (file: string): string => `
   Error.stackTraceLimit = 50;`;
 
 interface Telemetry {
-  readonly engine: {
-    readonly workers: readonly { readonly name: string; readonly up: boolean; readonly stuck: { readonly call: string } | null }[];
+  readonly app: {
+    readonly engine: {
+      readonly workers: readonly { readonly name: string; readonly up: boolean; readonly stuck: { readonly call: string } | null }[];
+    };
   };
 }
 
@@ -60,7 +62,7 @@ async function nodeThatWillHang(
 async function stuckWriter({ client }: NodeUnderTest) {
   return until(
     async () =>
-      (await client.result<Telemetry>('GET', '/telemetry?details_level=3')).engine.workers.find(({ name }) => name === 'writer-0'),
+      (await client.result<Telemetry>('GET', '/telemetry?details_level=3')).app.engine.workers.find(({ name }) => name === 'writer-0'),
     (found) => found?.stuck != null,
   );
 }

@@ -91,7 +91,7 @@ async function watched(t: TestContext, ticks: boolean): Promise<Watched> {
 function steady(text: string): string {
   return text
     .replace(/"time":[\d.e-]+/, '')
-    .replace(/"requests":\{.*?"(memory|engine)"/, '')
+    .replace(/"requests":\{.*?\}\}(,"memory"|\},"status")/, '')
     .replace(/"memory":\{"active.*?\}/, '')
     .replace(/"actors":.*?"recent":\[\]/, '')
     .split('\n')

@@ -394,8 +394,8 @@ test('telemetry shows actors, workers and requests; anonymized it tells no names
   await call('PUT', '/collections/secret', {});
   const plain = (await call('GET', '/telemetry')).json.result;
   assert.equal(plain.collections.number_of_collections, 2);
-  assert.equal(plain.actors.children[0].path, '/node/secret');
-  assert.equal(plain.engine.workers[0].name, 'reader-0');
+  assert.equal(plain.app.actors.children[0].path, '/node/secret');
+  assert.equal(plain.app.engine.workers[0].name, 'reader-0');
   assert.ok(plain.requests.rest.responses['PUT /collections/{collection_name}'][200].count >= 1);
   assert.equal(plain.collections.collections, undefined);
   const detailed = (await call('GET', '/telemetry?details_level=3')).json.result;

@@ -167,10 +167,9 @@ async function copyEverywhere(cluster: LocalCluster): Promise<void> {
 async function healings(cluster: LocalCluster): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { client } of cluster.nodes) {
-    const { transfers } = await client.result<{ transfers: { ended: { method: string; outcome: string; sync: boolean }[] } }>(
-      'GET',
-      '/telemetry',
-    );
+    const {
+      app: { transfers },
+    } = await client.result<{ app: { transfers: { ended: { method: string; outcome: string; sync: boolean }[] } } }>('GET', '/telemetry');
     for (const { method, outcome } of transfers.ended.filter(({ sync }) => sync)) {
       const name = `${method} ${outcome}`;
       counts[name] = (counts[name] ?? 0) + 1;

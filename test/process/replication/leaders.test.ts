@@ -13,8 +13,10 @@ interface Telemetry {
   readonly collections: {
     readonly collections: readonly { readonly replication: readonly { readonly shard_id: number; readonly role: string }[] }[];
   };
-  readonly transfers: { readonly digests: { readonly comparisons: number }; readonly hand_overs: { readonly done: number } };
-  readonly peer_calls: { readonly made: { readonly responses: Record<string, Record<string, { readonly count: number }>> } };
+  readonly app: {
+    readonly transfers: { readonly digests: { readonly comparisons: number }; readonly hand_overs: { readonly done: number } };
+    readonly peer_calls: { readonly made: { readonly responses: Record<string, Record<string, { readonly count: number }>> } };
+  };
 }
 
 const telemetryOf = ({ client }: LocalNode) => client.result<Telemetry>('GET', '/telemetry?details_level=2');
@@ -64,12 +66,15 @@ test('a node that was away leads its share of the shards again once all is well,
   assert.equal(writer.failures, before.failures, JSON.stringify([before.refusals, ...writer.refusals]));
   writer.check(await allPoints(one, 'c', 'all'));
   const shown = await Promise.all(cluster.nodes.map(telemetryOf));
-  const handOvers = shown.reduce((sum, { transfers }) => sum + transfers.hand_overs.done, 0);
+  const handOvers = shown.reduce((sum, { app: { transfers } }) => sum + transfers.hand_overs.done, 0);
   t.diagnostic(`${writer.requests} writes, ${handOvers} hand-overs`);
   assert.ok(handOvers >= 2);
-  for (const { peer_calls } of shown) assert.ok((peer_calls.made.responses.append?.ok?.count ?? 0) > 0);
+  for (const {
+    app: { peer_calls },
+  } of shown)
+    assert.ok((peer_calls.made.responses.append?.ok?.count ?? 0) > 0);
   await until(
-    async () => (await Promise.all(cluster.nodes.map(telemetryOf))).every(({ transfers }) => transfers.digests.comparisons > 0),
+    async () => (await Promise.all(cluster.nodes.map(telemetryOf))).every(({ app: { transfers } }) => transfers.digests.comparisons > 0),
     (compared) => compared,
   );
 });

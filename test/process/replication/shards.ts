@@ -67,9 +67,9 @@ export interface EndedTransfer {
 export async function endedTransfers(cluster: LocalCluster): Promise<EndedTransfer[]> {
   const running = cluster.nodes.filter(({ state }) => state === 'running');
   const shown = await Promise.all(
-    running.map(({ client }) => client.result<{ transfers: { ended: EndedTransfer[] } }>('GET', '/telemetry')),
+    running.map(({ client }) => client.result<{ app: { transfers: { ended: EndedTransfer[] } } }>('GET', '/telemetry')),
   );
-  return shown.flatMap(({ transfers }) => transfers.ended);
+  return shown.flatMap(({ app: { transfers } }) => transfers.ended);
 }
 
 export async function peerIds(cluster: LocalCluster): Promise<number[]> {

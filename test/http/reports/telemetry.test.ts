@@ -1,0 +1,126 @@
+/** `GET /telemetry` of a real node, compared with what strict clients of the API expect of it. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nodeFor, temporaryFolder } from '../../process/support.js';
+
+/** What a value must be. A name ending with `?` may be absent; `{}` is an object of anything; `*` is any key. */
+type Shape = 'text' | 'count' | 'number' | 'flag' | 'time' | readonly [Shape] | { readonly [name: string]: Shape };
+
+const STATISTICS: Shape = {
+  count: 'count',
+  'avg_duration_micros?': 'number',
+  'min_duration_micros?': 'number',
+  'max_duration_micros?': 'number',
+  'total_duration_micros?': 'count',
+  'last_responded?': 'time',
+};
+const RESPONSES: Shape = { responses: { '*': { '*': STATISTICS } } };
+const CONFIG: Shape = {
+  params: {},
+  hnsw_config: { m: 'count', ef_construct: 'count', full_scan_threshold: 'count' },
+  optimizer_config: { default_segment_number: 'count', flush_interval_sec: 'count' },
+  wal_config: { wal_capacity_mb: 'count', wal_segments_ahead: 'count' },
+};
+const USAGE: Shape = {
+  cpu: 'count',
+  payload_io_read: 'count',
+  payload_io_write: 'count',
+  payload_index_io_read: 'count',
+  payload_index_io_write: 'count',
+  vector_io_read: 'count',
+  vector_io_write: 'count',
+};
+const FEATURES: Shape = {
+  debug: 'flag',
+  service_debug_feature: 'flag',
+  recovery_mode: 'flag',
+  gpu: 'flag',
+  rocksdb: 'flag',
+  staging: 'flag',
+};
+const SNAPSHOTS: Shape = {
+  id: 'text',
+  'running_snapshots?': 'count',
+  'running_snapshot_recovery?': 'count',
+  'total_snapshot_creations?': 'count',
+};
+/** Source: schema TelemetryData of the API. */
+const REPORT: Shape = {
+  id: 'text',
+  app: {
+    name: 'text',
+    version: 'text',
+    startup: 'time',
+    'features?': FEATURES,
+    'system?': { is_docker: 'flag', cpu_flags: 'text', 'cores?': 'count', 'ram_size?': 'count', 'distribution?': 'text' },
+  },
+  collections: {
+    number_of_collections: 'count',
+    'max_collections?': 'count',
+    'collections?': [{ id: 'text', 'config?': CONFIG }],
+    'snapshots?': [SNAPSHOTS],
+  },
+  cluster: { enabled: 'flag' },
+  requests: { rest: RESPONSES, grpc: RESPONSES },
+  'memory?': {
+    active_bytes: 'count',
+    allocated_bytes: 'count',
+    metadata_bytes: 'count',
+    resident_bytes: 'count',
+    retained_bytes: 'count',
+  },
+  'hardware?': { collection_data: { '*': USAGE } },
+};
+const TOP_LEVEL = Object.keys(REPORT).map((name) => name.replace('?', ''));
+
+function check(value: unknown, shape: Shape, path: string): void {
+  if (typeof shape === 'string') {
+    const isRight = {
+      text: typeof value === 'string',
+      flag: typeof value === 'boolean',
+      number: typeof value === 'number',
+      count: Number.isInteger(value) && (value as number) >= 0,
+      time: typeof value === 'string' && !Number.isNaN(Date.parse(value)),
+    }[shape];
+    assert.ok(isRight, `${path} is ${JSON.stringify(value)}, not a ${shape}`);
+  } else if (Array.isArray(shape)) {
+    assert.ok(Array.isArray(value), `${path} is no list`);
+    for (const [at, item] of value.entries()) check(item, shape[0] as Shape, `${path}[${at}]`);
+  } else {
+    assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), `${path} is ${JSON.stringify(value)}, not an object`);
+    const members = value as Record<string, unknown>;
+    for (const [name, of] of Object.entries(shape)) {
+      const key = name.replace('?', '');
+      if (name === '*') for (const [one, member] of Object.entries(members)) check(member, of, `${path}.${one}`);
+      else if (key in members || key === name) check(members[key], of, `${path}.${key}`);
+    }
+  }
+}
+
+const QUERIES = ['', ...[0, 1, 2, 3, 4, 10].map((level) => `details_level=${level}`), 'details_level=10&anonymize=true'];
+
+test('the report has the types of the API at each level, and no other names at its top', async (t) => {
+  const { client } = await nodeFor(t, {
+    folder: await temporaryFolder(t),
+    environment: { SERVICE__SERVICE__HARDWARE_REPORTING: 'true' },
+  });
+  await client.result('PUT', '/collections/secret', { vectors: { size: 2, distance: 'Dot' } });
+  await client.result('PUT', '/collections/secret/points?wait=true', { points: [{ id: 1, vector: [1, 2], payload: { a: 1 } }] });
+  await client.result('POST', '/collections/secret/points/query', { query: [1, 0] });
+  await client.result('POST', '/collections/secret/snapshots');
+  for (const query of QUERIES) {
+    const report = await client.result<Record<string, Record<string, unknown>>>('GET', `/telemetry?${query}`);
+    check(report, REPORT, `telemetry?${query}`);
+    assert.deepEqual(
+      Object.keys(report).filter((name) => !TOP_LEVEL.includes(name)),
+      [],
+    );
+    const isDetailed = /[1-9]/.test(query);
+    for (const name of ['memory', 'hardware']) assert.equal(name in report, isDetailed, name);
+    for (const name of ['collections', 'snapshots']) assert.equal(name in (report.collections ?? {}), isDetailed, name);
+    for (const name of ['features', 'system']) assert.equal(name in (report.app ?? {}), isDetailed, name);
+    if (isDetailed) assert.equal((report.collections?.collections as unknown[] | undefined)?.length, 1);
+    if (query.includes('anonymize')) assert.doesNotMatch(JSON.stringify(report), /secret/);
+  }
+});
