@@ -150,11 +150,19 @@ function hasIntegralExponent(text: string, letter: string): boolean {
 
 /** Whether digits that end before `end` stand where a value may: also within a string, but not in the middle of its words, as in a UUID. */
 function isNumberUpTo(text: string, end: number): boolean {
-  let at = end - 1;
-  while (isDigit(text.charCodeAt(at)) || text.charCodeAt(at) === 0x2e) at--;
+  let at = lastNoDigit(text, end - 1);
+  // A number has one point: to go on behind others would read a text of points again and again.
+  if (at < end - 1 && text.charCodeAt(at) === 0x2e) at = lastNoDigit(text, at - 1);
   if (at === end - 1) return false;
   if (text.charCodeAt(at) === 0x2d) at--;
   return at < 0 || ',:[ \n\r\t'.includes(text[at] as string);
+}
+
+/** The last place up to `from` that has no digit; -1: there is none. */
+function lastNoDigit(text: string, from: number): number {
+  let at = from;
+  while (isDigit(text.charCodeAt(at))) at--;
+  return at;
 }
 
 const ZERO_EXPONENT = /^0+(?:$|[^0-9])/;

@@ -99,6 +99,13 @@ test('texts that only look as if they had floats stay on the fast way', () => {
   }
 });
 
+test('a text of points, digits and exponents without end is looked through once', () => {
+  for (const part of ['.0', '1.0', '0.0e', '-1e-']) {
+    const text = JSON.stringify(part.repeat(1_000_000));
+    assert.equal(parseJson(text), JSON.parse(text));
+  }
+});
+
 test('half of a surrogate pair is refused with its place, a whole pair is a character', () => {
   for (const text of ['{"a":"x\\ud800"}', '{"a":"x\\uDC00"}', '{"a":"x\\ud83dx"}', '{"a":"x\\ud83d\\ud83d"}']) {
     assert.match(refusal(text), /^lone surrogate.* at line 1 column 13$/);
