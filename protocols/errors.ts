@@ -38,6 +38,8 @@ export const ERROR_KINDS = {
   /** Only a cluster could do it, and this node is not part of one. */
   standalone: { restStatus: 400, grpcStatus: 9, prefix: 'Bad request: ' },
   notFound: { restStatus: 404, grpcStatus: 5, prefix: 'Not found: ' },
+  /** The path takes other methods. */
+  methodNotAllowed: { restStatus: 405, grpcStatus: 12, prefix: 'Method not allowed: ' },
   conflict: { restStatus: 409, grpcStatus: 6, prefix: 'Wrong input: ' },
   /** The request has no key and no token, or what it has is neither. */
   unauthorized: { restStatus: 401, grpcStatus: 16, prefix: '' },

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { errorFacts } from '../../protocols/errors.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { ANYONE, type Caller } from '../access/caller.js';
 import { credentialOf } from '../access/credentials.js';
@@ -23,10 +23,11 @@ import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
 import { WITHOUT_TLS_REST } from './calls/no-tls.js';
 import { parseQueryString } from './calls/query-string.js';
-import { errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
+import { emptyReply, errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
+import { misdirection } from './misdirected.js';
 import { PAGES_PATH, Pages, pageHeaders } from './pages.js';
 import { HEADERS_MS, RequestTimes } from './request-times.js';
 import type { RestDoor, RestOptions } from './start.js';
@@ -46,14 +47,15 @@ const CHECK_UNSENT_EVERY_MS = 5000;
 const PATH_SEGMENT_MAX = 65_536;
 /** Node copies texts up to this length to the socket without allocating. */
 const ONE_WRITE_BYTES_MAX = 15_000;
-const EMPTY = Buffer.alloc(0);
 /** The rest of the body of a refused upload is dropped for so long, so that the client gets to see the answer. */
 const DROP_MS = 30_000;
 const SILENCE_MS = 60_000;
 /** What is asked of the caller of a path that there is not. */
 const UNKNOWN_PATH = { access: 'known' } as const;
 const READING = { access: 'known', method: 'GET' } as const;
-const NO_BODY = { status: 404, type: undefined, headers: [], body: EMPTY, isBodyRefused: false } as const;
+/** Headers that pages of other origins may read. */
+const EXPOSED = 'content-disposition, content-range, etag, retry-after, troupe-limit, troupe-outcome, troupe-unknown-fields';
+const PREFLIGHT_SECONDS = 3600;
 
 /** A server of the main thread, for all requests or for those that readers hand on. Rejects with the system's error when it cannot listen. */
 export async function listenForRest(services: DoorServices, options: RestOptions, address: Address): Promise<RestServer> {
@@ -69,7 +71,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
   });
   let standard: (socket: Socket) => void = () => {};
   let tls: TlsSockets | null = null;
-  const app = createApp(door.times, (server) => {
+  const app = createApp(door, (server) => {
     if (options.fastPath !== false) standard = putInFront(server, (socket) => front.take(socket));
     if (options.tls != null) {
       const inside = putInFront(server, (socket) => tls?.take(socket));
@@ -91,9 +93,10 @@ export async function listenForRest(services: DoorServices, options: RestOptions
         : isTransfer
           ? door.transfer(route, at, request, response)
           : door.answer(route, at, request, response);
-    app.route({ method: route.method, url, handler: (request, reply) => void answer(request, hijacked(reply)) });
+    const method = route.method === 'GET' ? ['GET', 'HEAD'] : route.method;
+    app.route({ method, url, handler: (request, reply) => void answer(request, hijacked(reply)) });
   });
-  if (options.cors) app.options('*', (request, reply) => door.preflight(request, reply));
+  app.options('*', (request, reply) => door.options(request, reply));
   await setImmediate();
   await app.listen(address);
   const server = app.server;
@@ -145,7 +148,7 @@ function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
   return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone };
 }
 
-function createApp(times: RequestTimes, onServer: (server: Server) => void): FastifyInstance {
+function createApp(door: Door, onServer: (server: Server) => void): FastifyInstance {
   const app = fastify({
     exposeHeadRoutes: false,
     return503OnClosing: false,
@@ -155,13 +158,11 @@ function createApp(times: RequestTimes, onServer: (server: Server) => void): Fas
       maxParamLength: PATH_SEGMENT_MAX,
       querystringParser: parseQueryString as (text: string) => Record<string, unknown>,
     },
-    frameworkErrors: (error, _request, reply) => {
-      sendBytes(hijacked(reply), jsonReply(400, errorBody({ code: 'wrongInput', detail: error.message }, 0)), []);
-    },
+    frameworkErrors: (error, request, reply) => door.malformed(error, request, reply),
     serverFactory: (listener) => {
       const limits = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: 0 };
       const server = createServer(limits, (request, response) => {
-        times.limit(server, request);
+        door.times.limit(server, request);
         // The content type of a request is not looked at; Fastify would refuse those it cannot read.
         if (request.headers['content-type'] !== undefined) request.headers['content-type'] = undefined;
         listener(request, response);
@@ -179,16 +180,17 @@ function createApp(times: RequestTimes, onServer: (server: Server) => void): Fas
 class Door {
   closing = false;
   readonly times = new RequestTimes();
+  private readonly misdirected = misdirection(ROUTES);
 
   constructor(
     private readonly services: DoorServices,
-    private readonly options: RestOptions,
+    private readonly settings: RestOptions,
   ) {}
 
   /** Answers a request of the table. */
   async answer(route: PlainRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
-    const body = new RequestBody(request.raw, route, this.services.memory.ledger, this.options.maxBodyBytes);
-    const answer = await answerCall(this.services, this.options.logRequests, {
+    const body = new RequestBody(request.raw, route, this.services.memory.ledger, this.settings.maxBodyBytes);
+    const answer = await answerCall(this.services, this.settings.logRequests, {
       route,
       at,
       url: request.url,
@@ -212,7 +214,7 @@ class Door {
     { params, query, raw, url }: FastifyRequest,
     response: ServerResponse,
   ): Promise<void> {
-    const { logRequests, silenceMs = SILENCE_MS } = this.options;
+    const { logRequests, silenceMs = SILENCE_MS } = this.settings;
     if (route.kind === 'upload') this.times.limitSilence(raw, silenceMs);
     const path = params as Readonly<Record<string, string>>;
     const contentType = contentTypeOf(raw);
@@ -238,9 +240,8 @@ class Door {
     try {
       const file = await pages.find(path);
       if (file === null) this.send(request.raw, response, textReply(404, `The dashboard has no file ${JSON.stringify(path)}.`));
-      else if (request.headers['if-none-match'] === file.etag)
-        this.send(request.raw, response, { ...NO_BODY, status: 304 }, pageHeaders(file));
-      else this.send(request.raw, response, { ...NO_BODY, status: 200, type: file.type, body: file.bytes }, pageHeaders(file));
+      else if (request.headers['if-none-match'] === file.etag) this.send(request.raw, response, emptyReply(304, pageHeaders(file)));
+      else this.send(request.raw, response, { ...emptyReply(200, pageHeaders(file)), type: file.type, body: file.bytes });
     } catch (error) {
       this.services.log.error('the files of the dashboard could not be read', { error: String(error) });
       this.send(request.raw, response, textReply(503, 'The files of the dashboard cannot be read: npm run build makes them.'));
@@ -248,12 +249,21 @@ class Door {
   }
 
   redirect(request: FastifyRequest, response: ServerResponse, to: string): void {
-    this.send(request.raw, response, { ...NO_BODY, status: 302 }, ['location', to]);
+    this.send(request.raw, response, emptyReply(302, ['location', to]));
   }
 
-  /** A path or method that the API doesn't have: 404 with an empty body. Nobody unknown learns which ones there are. */
+  /** A path or method that the API doesn't have. Nobody unknown learns which ones there are. */
   unknown(request: FastifyRequest, reply: FastifyReply): void {
-    this.send(request.raw, hijacked(reply), this.refusalOfUnknown(request.raw) ?? NO_BODY);
+    this.send(request.raw, hijacked(reply), this.refusalOfUnknown(request.raw) ?? this.notFound(request));
+  }
+
+  private notFound({ method, url }: FastifyRequest): RestReply {
+    const wrong = this.misdirected(method, url);
+    // Fastify's router and ours differ only in paths that it cannot decode.
+    const error = wrong?.error ?? new TroupeError('notFound', 'no operation at this path');
+    const allow = wrong?.allow ?? null;
+    const { body, status } = errorReply(error, READING, 0);
+    return jsonReply(status, body, allow === null ? [] : ['allow', allow]);
   }
 
   private refusalOfUnknown(request: IncomingMessage): RestReply | null {
@@ -266,24 +276,30 @@ class Door {
     return access === null ? ANYONE : access.callers.callerOf(credentialOf(rawHeaders));
   }
 
+  /** A path that cannot be decoded. */
+  malformed(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+    this.send(request.raw, hijacked(reply), errorReply(new TroupeError('wrongInput', error.message), READING, 0));
+  }
+
   /** An error that Fastify itself met. */
   broken(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     this.services.log.error('the REST door failed', { url: request.url, error: String(error) });
     this.send(request.raw, hijacked(reply), jsonReply(500, errorBody(shownFacts(errorFacts(error)), 0)));
   }
 
-  /** Answers the question of a browser whether it may send a request from another origin. */
-  preflight(request: FastifyRequest, reply: FastifyReply): void {
-    const headers = request.raw.headers;
-    const asked = headers['access-control-request-method'];
-    if (headers.origin === undefined || asked === undefined) {
-      this.unknown(request, reply);
+  /** Says what a path takes, or answers the question of a browser whether it may send a request from another origin. */
+  options(request: FastifyRequest, reply: FastifyReply): void {
+    const { headers } = request.raw;
+    if (this.settings.cors && headers.origin !== undefined && headers['access-control-request-method'] !== undefined) {
+      const wanted = headers['access-control-request-headers'];
+      const allowed = ['access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE', 'access-control-max-age', `${PREFLIGHT_SECONDS}`];
+      if (wanted !== undefined) allowed.push('access-control-allow-headers', wanted);
+      this.send(request.raw, hijacked(reply), emptyReply(200, allowed));
       return;
     }
-    const allowed = ['access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE', 'access-control-max-age', '3600'];
-    const wanted = headers['access-control-request-headers'];
-    if (wanted !== undefined) allowed.push('access-control-allow-headers', wanted);
-    this.send(request.raw, hijacked(reply), { ...NO_BODY, status: 200 }, allowed);
+    const allow = this.misdirected(request.method, request.url)?.allow ?? null;
+    if (allow === null || this.refusalOfUnknown(request.raw) !== null) this.unknown(request, reply);
+    else this.send(request.raw, hijacked(reply), emptyReply(200, ['allow', allow]));
   }
 
   private send(request: IncomingMessage, response: ServerResponse, answer: RestReply, extra: readonly string[] = []): void {
@@ -293,6 +309,10 @@ class Door {
 
   private async stream(request: IncomingMessage, response: ServerResponse, answer: StreamReply, silenceMs: number): Promise<void> {
     response.writeHead(answer.status, this.headers(request, answer.headers));
+    if (answer.body === null) {
+      response.end();
+      return;
+    }
     // Only a client that does not take what is there is silent: the archive may take its time.
     response.setTimeout(silenceMs, () => {
       if (response.writableLength > 0) response.destroy();
@@ -310,7 +330,8 @@ class Door {
   private headers(request: IncomingMessage, own: readonly string[]): string[] {
     const headers = [...own];
     const origin = request.headers.origin;
-    if (origin !== undefined && this.options.cors) headers.push('access-control-allow-origin', origin, 'vary', 'Origin');
+    if (origin !== undefined && this.settings.cors)
+      headers.push('access-control-allow-origin', origin, 'access-control-expose-headers', EXPOSED, 'vary', 'Origin');
     if (this.closing) headers.push('connection', 'close');
     return headers;
   }

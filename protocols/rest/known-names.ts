@@ -64,7 +64,7 @@ export function nearestName(name: string, known: readonly string[]): string | nu
 }
 
 /** Letters to put in, take out or replace (Levenshtein). Only the first ones count: names are short, what is sent may not be. */
-function editDistance(first: string, second: string): number {
+export function editDistance(first: string, second: string): number {
   const a = first.slice(0, 64);
   const b = second.slice(0, 64);
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -22,6 +22,7 @@ export interface RestReply {
 
 const JSON_TYPE = 'application/json';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
+const EMPTY = Buffer.alloc(0);
 const NO_HEADERS: readonly string[] = [];
 const REFUSED_BODIES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bodyTooLarge', 'busy', 'outOfMemory']);
 
@@ -36,6 +37,11 @@ export function jsonReply(status: number, body: Buffer, headers: readonly string
 /** Plain text; headers: as in `jsonReply`. */
 export function textReply(status: number, text: string | Buffer, headers: readonly string[] = NO_HEADERS): RestReply {
   return { status, type: TEXT_TYPE, headers, body: typeof text === 'string' ? Buffer.from(text) : text, isBodyRefused: false };
+}
+
+/** Without a body; headers: as in `jsonReply`. */
+export function emptyReply(status: number, headers: readonly string[]): RestReply {
+  return { status, type: undefined, headers, body: EMPTY, isBodyRefused: false };
 }
 
 /** An error as clients of downloads know it. */

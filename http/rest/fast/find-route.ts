@@ -23,7 +23,7 @@ export function routeFinder(rows: readonly Pick<Endpoint, 'method' | 'path'>[]):
   return (method, path) => {
     const tree = trees.get(method);
     const values: string[] = [];
-    const row = tree === undefined ? null : follow(tree, partsOf(path), 0, values);
+    const row = tree === undefined ? null : follow(tree, pathParts(path), 0, values);
     if (row === null) return null;
     const { at, names } = row;
     const found: Record<string, string> = {};
@@ -51,7 +51,7 @@ function plant(rows: readonly Pick<Endpoint, 'method' | 'path'>[]): Map<HttpMeth
     let branch = trees.get(method) ?? newBranch();
     trees.set(method, branch);
     const names: string[] = [];
-    for (const part of partsOf(path)) {
+    for (const part of pathParts(path)) {
       const name = /^\{(\w+)\}$/.exec(part)?.[1];
       if (name === undefined) {
         const next: Branch = branch.named.get(part) ?? newBranch();
@@ -72,6 +72,6 @@ function newBranch(): Branch {
   return { named: new Map(), parameter: null, row: null };
 }
 
-function partsOf(path: string): string[] {
+export function pathParts(path: string): string[] {
   return path === '/' ? [] : path.slice(1).split('/');
 }

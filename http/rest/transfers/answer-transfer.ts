@@ -52,9 +52,9 @@ async function download(services: DoorServices, call: TransferCall, route: Downl
   const { path, request, response } = call;
   const gone = new AbortController();
   response.once('close', () => gone.abort(new Error('the client has gone away')));
-  const reply = await fileReply(await route.run(services, { path, signal: gone.signal }), request.headers);
+  const reply = await fileReply(await route.run(services, { path, signal: gone.signal }), request.headers, request.method === 'HEAD');
   // Nobody reads the stream of a client that went away meanwhile.
-  if (response.destroyed && !Buffer.isBuffer(reply.body)) reply.body.destroy();
+  if (response.destroyed && !Buffer.isBuffer(reply.body)) reply.body?.destroy();
   return reply;
 }
 

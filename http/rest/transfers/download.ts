@@ -2,6 +2,7 @@
 
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { ArchiveRange } from '../../../storage/snapshot-store/snapshot-store.js';
 import type { OfferedFile } from '../../context/transfers.js';
 import { type RestReply, textReply } from '../calls/reply.js';
 import { wantedRange } from './byte-range.js';
@@ -11,7 +12,8 @@ export interface StreamReply {
   readonly status: number;
   /** Names and values in turn. */
   readonly headers: readonly string[];
-  readonly body: Readable;
+  /** Null: the client asks for the head alone. */
+  readonly body: Readable | null;
 }
 
 /** Headers of the request that choose a part. */
@@ -22,19 +24,21 @@ export interface PartHeaders {
 
 const TYPE = ['content-type', 'application/octet-stream'] as const;
 
-export async function fileReply(file: OfferedFile, asked: PartHeaders): Promise<StreamReply | RestReply> {
+/** isHead: nothing is read of the file. */
+export async function fileReply(file: OfferedFile, asked: PartHeaders, isHead: boolean): Promise<StreamReply | RestReply> {
   const { checksum, name, size } = file;
+  const open = (range: ArchiveRange | null) => (isHead ? null : file.open(range));
   const named = ['content-disposition', disposition(name)];
-  if (size === null) return { status: 200, headers: [...TYPE, ...named], body: await file.open(null) };
+  if (size === null) return { status: 200, headers: [...TYPE, ...named], body: await open(null) };
   const tag = checksum === null ? null : `"${checksum}"`;
   const wanted = isOfThisFile(asked['if-range'], tag) ? wantedRange(asked.range, size) : 'whole';
   if (wanted === 'unsatisfiable')
     return textReply(416, `the file has ${size} bytes`, ['content-range', `bytes */${size}`, 'accept-ranges', 'bytes']);
   const shared = [...TYPE, ...named, 'accept-ranges', 'bytes', ...(tag === null ? [] : ['etag', tag])];
-  if (wanted === 'whole') return { status: 200, headers: [...shared, 'content-length', String(size)], body: await file.open(null) };
+  if (wanted === 'whole') return { status: 200, headers: [...shared, 'content-length', String(size)], body: await open(null) };
   const { end, start } = wanted;
   const part = ['content-range', `bytes ${start}-${end}/${size}`, 'content-length', String(end - start + 1)];
-  return { status: 206, headers: [...shared, ...part], body: await file.open(wanted) };
+  return { status: 206, headers: [...shared, ...part], body: await open(wanted) };
 }
 
 /** Sends a body at the client's pace. Rejects with the error of the body if it breaks, after the connection is cut; not if the client goes away. */

@@ -111,26 +111,46 @@ test('every engine row of the operations table reaches the engine', async () => 
   }
 });
 
-test('unknown paths, wrong methods and HEAD answer 404 with an empty body', async () => {
-  const requests: [string, string][] = [
-    ['GET', '/no/such/path'],
-    ['POST', '/no/such/path'],
-    ['HEAD', '/healthz'],
-    ['HEAD', '/collections'],
-    ['POST', '/healthz'],
-    ['POST', '/'],
-    ['PUT', '/collections'],
-    ['POST', '/collections/c'],
-    ['PATCH', '/collections/c/points'],
-    ['GET', '/collections/c/points'],
-    ['DELETE', '/collections/c/points/5'],
-    ['OPTIONS', '/collections'],
+test('a path that the API does not have is a 404 with the nearest one, a wrong method a 405 with those that the path takes', async () => {
+  const wrong: [string, string, number, RegExp, string | null][] = [
+    ['GET', '/no/such/path', 404, /^Not found: no operation at GET \/no\/such\/path; GET \/openapi\.json lists/, null],
+    ['POST', '/collections/c/search?api-key=secret', 404, /did you mean \/collections\/\{collection_name\}\/points\/search\?$/, null],
+    ['OPTIONS', '/no/such/path', 404, /no operation/, null],
+    ['POST', '/healthz', 405, /^Method not allowed: no operation at POST \/healthz: this path takes GET, HEAD$/, 'GET, HEAD, OPTIONS'],
+    ['POST', '/', 405, /takes GET/, 'GET, HEAD, OPTIONS'],
+    ['PUT', '/collections', 405, /takes GET/, 'GET, HEAD, OPTIONS'],
+    ['POST', '/collections/c', 405, /takes GET, HEAD, PUT, PATCH, DELETE$/, 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
+    ['GET', '/collections/c/points/', 405, /takes PUT, POST$/, 'PUT, POST, OPTIONS'],
+    ['PROPFIND', '/collections/c', 405, /takes GET/, 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
   ];
-  for (const [method, path] of requests) {
+  for (const [method, path, status, text, allow] of wrong) {
     const reply = await call(method, path, method === 'POST' || method === 'PUT' ? { a: 1 } : undefined);
-    assert.equal(reply.status, 404, `${method} ${path}`);
-    assert.equal(reply.text, '');
+    assert.equal(reply.status, status, `${method} ${path}`);
+    assert.deepEqual(Object.keys(reply.json), ['status', 'time']);
+    assert.match(reply.json.status.error, text);
+    assert.doesNotMatch(reply.text, /secret/);
+    assert.equal(reply.headers.get('allow'), allow);
+    assert.equal(reply.headers.get('content-type'), 'application/json');
   }
+  assert.deepEqual(harness.errors, []);
+});
+
+test('OPTIONS says what a path takes', async () => {
+  const reply = await call('OPTIONS', '/collections/c/points/search');
+  assert.deepEqual([reply.status, reply.text, reply.headers.get('allow')], [200, '', 'GET, HEAD, POST, OPTIONS']);
+});
+
+test('HEAD answers as GET does, without the body', async () => {
+  for (const path of ['/', '/healthz', '/readyz', '/collections', '/collections/c', '/collections/none', '/docs', '/no/such/path']) {
+    const heads = await Promise.all(['GET', 'HEAD'].map((method) => call(method, path)));
+    const [got, asked] = heads.map(({ headers, status }) => ({ status, type: headers.get('content-type') }));
+    if (path !== '/no/such/path') assert.deepEqual(asked, got, path);
+    assert.equal(asked?.status, got?.status);
+    assert.equal(heads[1]?.text, '');
+    assert.ok(Number(heads[1]?.headers.get('content-length')) > 0);
+  }
+  const pair = 'HEAD /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
+  assert.equal((await sendRaw(harness.door.port, pair)).match(/healthz check passed/g)?.length, 1);
 });
 
 test('trailing and double slashes are forgiven', async () => {
@@ -164,6 +184,7 @@ test('each error of the catalogue has its status and envelope', async () => {
     badRequest: '400 Bad request: why',
     standalone: '400 Bad request: why',
     notFound: '404 Not found: why',
+    methodNotAllowed: '405 Method not allowed: why',
     conflict: '409 Wrong input: why',
     unauthorized: '401 why',
     tokenRefused: '403 why',
@@ -285,8 +306,11 @@ test('browsers of any origin may ask, unless CORS is switched off', async () => 
   assert.equal(preflight.headers.get('access-control-allow-origin'), origin);
   assert.match(preflight.headers.get('access-control-allow-methods') as string, /POST/);
   assert.equal(preflight.headers.get('access-control-allow-headers'), 'content-type');
-  for (const path of ['/collections', '/no/such/path', '/collections/none']) {
-    assert.equal((await call('GET', path, undefined, { origin })).headers.get('access-control-allow-origin'), origin, path);
+  for (const path of ['/collections', '/no/such/path', '/collections/none', '/collections/%zz']) {
+    const { headers } = await call('GET', path, undefined, { origin });
+    assert.equal(headers.get('access-control-allow-origin'), origin, path);
+    assert.match(headers.get('access-control-expose-headers') as string, /retry-after.*troupe-outcome/);
+    assert.match(headers.get('vary') as string, /Origin/);
   }
   assert.equal((await call('GET', '/collections')).headers.get('access-control-allow-origin'), null);
 
@@ -294,7 +318,8 @@ test('browsers of any origin may ask, unless CORS is switched off', async () => 
   try {
     const response = await fetch(`${closed.url}/collections`, { headers: { origin } });
     assert.equal(response.headers.get('access-control-allow-origin'), null);
-    assert.equal((await fetch(closed.url, { method: 'OPTIONS', headers: asking })).status, 404);
+    const asked = await fetch(closed.url, { method: 'OPTIONS', headers: asking });
+    assert.deepEqual([asked.status, asked.headers.get('access-control-allow-methods')], [200, null]);
   } finally {
     await closed.door.close(1000);
   }

@@ -211,6 +211,21 @@ for (const [way, options] of Object.entries(WAYS)) {
     assert.equal((await get({ range: 'bytes=0-3', 'if-range': '"another"' })).status, 200);
   });
 
+  test(`${way}: HEAD tells of an archive without reading it`, async (t) => {
+    const harness = await openWithCollection(t, options);
+    const { checksum } = harness.node.snapshots.keep(OF_C, 'a.snapshot', Buffer.from('0123456789'));
+    const headOf = async (path: string, headers: Record<string, string> = {}) => {
+      const reply = await call(harness, 'HEAD', path, { headers });
+      return [reply.status, reply.text, ...['content-length', 'etag'].map((name) => reply.headers.get(name))];
+    };
+    const path = '/collections/c/snapshots/a.snapshot';
+    assert.deepEqual(await headOf(path), [200, '', '10', `"${checksum}"`]);
+    assert.deepEqual(await headOf(path, { range: 'bytes=0-3' }), [206, '', '4', `"${checksum}"`]);
+    assert.deepEqual(await headOf('/collections/c/shards/1/snapshot'), [200, '', null, null]);
+    assert.equal((await headOf('/collections/c/snapshots/nope.snapshot'))[0], 404);
+    assert.deepEqual(harness.node.snapshots.opened, []);
+  });
+
   test(`${way}: a shard is streamed without a length`, async (t) => {
     const harness = await openWithCollection(t, options);
     const reply = await call(harness, 'GET', '/collections/c/shards/1/snapshot', { headers: { range: 'bytes=0-1' } });
