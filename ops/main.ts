@@ -249,6 +249,7 @@ async function openServers(
   onOpen: (door: Door) => void,
 ): Promise<readonly [RestDoor, GrpcDoor | null]> {
   const { enable_cors: cors, enable_static_content: hasPages, grpc_port: grpcPort, host, http_port: port } = settings;
+  const packFromBytes = settings.compression_min_bytes;
   const pages = hasPages ? (settings.static_content_dir ?? OWN_PAGES) : null;
   const tls = keeper?.material.door ?? null;
   const bytesMax = settings.max_request_size_mb * MEBIBYTE;
@@ -256,7 +257,9 @@ async function openServers(
     onOpen(door);
     return door;
   };
-  const rest = startRestDoor(services, { host, port, maxBodyBytes: bytesMax, tls, cors, pages, logRequests, readers }).then(opened);
+  const rest = startRestDoor(services, { host, port, maxBodyBytes: bytesMax, tls, cors, packFromBytes, pages, logRequests, readers }).then(
+    opened,
+  );
   const grpc =
     grpcPort === null ? null : startGrpcDoor(services, { host, port: grpcPort, maxMessageBytes: bytesMax, tls, logRequests, readers });
   return Promise.all([rest, grpc === null ? null : grpc.then(opened)]);

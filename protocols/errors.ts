@@ -48,6 +48,8 @@ export const ERROR_KINDS = {
   /** Whoever sends the request is known, and may not do this. */
   forbidden: { restStatus: 403, grpcStatus: 7, prefix: 'Forbidden: ' },
   bodyTooLarge: { restStatus: 400, grpcStatus: 8, prefix: '' },
+  /** The body is packed in a way that cannot be read. */
+  unreadableCoding: { restStatus: 415, grpcStatus: 12, prefix: 'Unsupported media type: ' },
   /** A bounded queue is full; retry after `retryAfterMs`. */
   busy: { restStatus: 429, grpcStatus: 8, prefix: 'Too many requests: ' },
   /** What it would take is more memory than this node has left; retry after `retryAfterMs`. */

@@ -4,6 +4,7 @@ import type { LongWork } from '../../actors/runtime/long-works.js';
 import { ERROR_KINDS, type ErrorFacts, errorFacts, outcomeOf, type TroupeError } from '../../protocols/errors.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { noRoomForRequest } from '../../storage/memory/ledger.js';
+import { unpackingCodings } from './codings.js';
 import type { Endpoint } from './endpoint.js';
 import type { LongObject } from './long-value.js';
 import type { TextBytes } from './text-bytes.js';
@@ -106,6 +107,7 @@ export function errorHeaders(error: ErrorFacts): readonly (readonly [string, str
   return [
     ...(after === undefined ? [] : [['retry-after', after] as const]),
     ...(error.outcome === undefined ? [] : [[OUTCOME_KEY, error.outcome] as const]),
+    ...(error.code === 'unreadableCoding' ? [['accept-encoding', unpackingCodings().join(', ')] as const] : []),
     ...(error.limit === undefined ? [] : [[LIMIT_KEY, error.limit] as const]),
   ];
 }

@@ -21,6 +21,7 @@ import { UnsentBytes } from '../context/unsent-bytes.js';
 import { type DownloadRoute, type PlainRoute, ROUTES, type UploadRoute } from '../routes.js';
 import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
+import { AnswerEncoder } from './calls/encode-answer.js';
 import { WITHOUT_TLS_REST } from './calls/no-tls.js';
 import { parseQueryString } from './calls/query-string.js';
 import { emptyReply, errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
@@ -65,6 +66,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
     maxBodyBytes,
     findRequest: requestFinder(ROUTES, services.access?.callers ?? null),
     ledger: services.memory.ledger,
+    encoder: door.encoder,
     refuse: ({ at }) => door.refuse(at),
     answer: (request) => answerCall(services, logRequests, fastCall(request)),
     handOn: (socket) => standard(socket),
@@ -180,12 +182,15 @@ function createApp(door: Door, onServer: (server: Server) => void): FastifyInsta
 class Door {
   closing = false;
   readonly times = new RequestTimes();
+  readonly encoder: AnswerEncoder;
   private readonly misdirected = misdirection(ROUTES);
 
   constructor(
     private readonly services: DoorServices,
     private readonly settings: RestOptions,
-  ) {}
+  ) {
+    this.encoder = new AnswerEncoder({ minBytes: settings.packFromBytes, ledger: services.memory.ledger, isMain: true });
+  }
 
   /** Answers a request of the table. */
   async answer(route: PlainRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
@@ -204,7 +209,7 @@ class Door {
     if (answer === null) return;
     // A client that sends far beyond a limit is cut off once it has its answer.
     const cut = answer.isBodyRefused && !request.raw.complete ? ['connection', 'close'] : [];
-    this.send(request.raw, response, answer, cut);
+    this.send(request.raw, response, await this.encoder.encode(answer, request.raw.headers['accept-encoding']), cut);
   }
 
   /** Answers a request whose body or answer is an archive. */

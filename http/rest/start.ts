@@ -16,6 +16,8 @@ export interface RestOptions {
   readonly port: number;
   readonly maxBodyBytes: number;
   readonly cors: boolean;
+  /** Answers from this length on are packed for clients that accept it; null: none. */
+  readonly packFromBytes: number | null;
   /** The folder of the dashboard's files; null or left out: there is no dashboard. */
   readonly pages?: string | null;
   /** Null or left out: connections are plain. */
@@ -40,7 +42,7 @@ export interface RestDoor {
 
 /** Listens for REST requests. Rejects with the system's error when the address cannot be taken. */
 export async function startRestDoor(services: DoorServices, options: RestOptions): Promise<RestDoor> {
-  const { host, maxBodyBytes, readers = null, tls = null } = options;
+  const { host, maxBodyBytes, packFromBytes, readers = null, tls = null } = options;
   if (readers === null) {
     const { listenForRest } = await import('./server.js');
     return listenForRest(services, options, { host, port: options.port });
@@ -50,7 +52,7 @@ export async function startRestDoor(services: DoorServices, options: RestOptions
   // What readers hand on has no TLS any more.
   const rest = new LateServer(services, { ...options, tls: null, fastPath: false }, `${socket.path}-server`);
   await rest.listen(socket.path);
-  const doors = await openRestInReaders(services, readers, { host, port, maxBodyBytes, tls }, socket.path);
+  const doors = await openRestInReaders(services, readers, { host, port, maxBodyBytes, packFromBytes, tls }, socket.path);
   return {
     port,
     renew: (renewed) => doors.renew(renewed),

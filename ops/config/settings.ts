@@ -102,6 +102,8 @@ export const SETTINGS = {
     http_port: integerLeaf(6333, PORT),
     grpc_port: orNull(integerLeaf(6334, PORT), 6334),
     enable_cors: flagLeaf(true),
+    // Troupe's own.
+    compression_min_bytes: orNull(integerLeaf(1024, { min: 256 }), 1024),
     // Troupe's own: addresses and networks of clients.
     allow_clients: textListLeaf(),
     deny_clients: textListLeaf(),

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { Ledger } from '../../../storage/memory/shared-ledger.js';
 import { steadyNowMs } from '../../../storage/threads/clock.js';
+import type { AnswerEncoder } from '../calls/encode-answer.js';
 import type { RestReply } from '../calls/reply.js';
 import { FastConnection, type FastRequest, type FastServer } from './connection.js';
 import type { FindRequest, FoundRequest } from './find-request.js';
@@ -11,6 +12,7 @@ export interface FrontOptions {
   readonly maxBodyBytes: number;
   readonly findRequest: FindRequest;
   readonly ledger: Ledger;
+  readonly encoder: AnswerEncoder;
   /** As in `FastServer`. */
   readonly refuse: (found: FoundRequest) => RestReply;
   readonly answer: (request: FastRequest) => RestReply | null | Promise<RestReply | null>;
@@ -64,7 +66,12 @@ export class FastFront implements FastServer {
   }
 
   answer(request: FastRequest): RestReply | null | Promise<RestReply | null> {
-    return this.options.answer(request);
+    const { answer, encoder } = this.options;
+    const reply = answer(request);
+    const { accepted } = request.head;
+    if (accepted === undefined || reply === null) return reply;
+    if (!(reply instanceof Promise)) return encoder.encode(reply, accepted);
+    return reply.then((later) => (later === null ? null : encoder.encode(later, accepted)));
   }
 
   refuse(found: FoundRequest): RestReply {

@@ -18,6 +18,8 @@ export interface RequestHead {
   readonly credential: string | null;
   /** The connection ends with the answer. */
   readonly isLast: boolean;
+  /** The codings of an answer that the client takes. */
+  readonly accepted: string | undefined;
   /** Number of bytes of the head, with the empty line at its end. */
   readonly bytes: number;
 }
@@ -41,6 +43,7 @@ const ODD_HEADERS: ReadonlySet<string> = new Set([
   'origin',
   'proxy-connection',
   'trailer',
+  'content-encoding',
   'te',
   'http2-settings',
   // A browser opens a page.
@@ -72,7 +75,8 @@ function endOfHead(bytes: Buffer): number {
 }
 
 /** What the fields say; null if one of them is odd. */
-function readFields(lines: readonly string[]): Pick<RequestHead, 'bodyBytes' | 'credential' | 'isLast'> | null {
+function readFields(lines: readonly string[]): Pick<RequestHead, 'accepted' | 'bodyBytes' | 'credential' | 'isLast'> | null {
+  let accepted: string | undefined;
   let length: string | null = null;
   let connection: string | null = null;
   let key: string | null = null;
@@ -96,11 +100,14 @@ function readFields(lines: readonly string[]): Pick<RequestHead, 'bodyBytes' | '
     } else if (name === AUTHORIZATION_FIELD) {
       if (authorization !== null) return null;
       authorization = value;
+    } else if (name === 'accept-encoding') {
+      if (accepted !== undefined) return null;
+      accepted = value;
     } else if (name === 'host') hosts++;
     else if (ODD_HEADERS.has(name)) return null;
   }
   // Without a host, or with two of them, Node's HTTP server decides.
   if (hosts !== 1) return null;
   const credential = credentialFrom(key, authorization);
-  return { bodyBytes: length === null ? 0 : Number(length), credential, isLast: connection === 'close' };
+  return { bodyBytes: length === null ? 0 : Number(length), credential, isLast: connection === 'close', accepted };
 }

@@ -22,6 +22,7 @@ import { TlsSockets } from '../../context/tls-sockets.js';
 import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
 import { checkedRead, hasBody } from '../calls/check-head.js';
+import { AnswerEncoder } from '../calls/encode-answer.js';
 import { WITHOUT_TLS_REST } from '../calls/no-tls.js';
 import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
 import type { FastRequest } from '../fast/connection.js';
@@ -65,13 +66,14 @@ export class ReaderDoor {
     /** By `settings.access`. */
     private readonly callers: KnownCallers | null,
   ) {
-    const { clients, counts, maxBodyBytes, rows, tls } = settings;
+    const { clients, counts, maxBodyBytes, packFromBytes, rows, tls } = settings;
     const gate = clients === null ? null : new ClientGate(clients);
     this.#counts = new SharedCounts(counts);
     this.#front = new FastFront({
       maxBodyBytes,
       findRequest: requestFinder(rows, callers),
       ledger: reader.memory,
+      encoder: new AnswerEncoder({ minBytes: packFromBytes, ledger: reader.memory, isMain: false }),
       refuse: ({ at }) => this.#refuse(at),
       answer: (request) => this.#answer(request),
       handOn: (socket) => this.#pipe(socket),

@@ -13,7 +13,7 @@ import { parseQueryString } from '../calls/query-string.js';
 import type { RestReply } from '../calls/reply.js';
 import type { DoorCall, DoorRow, DoorUnknownFields, ReaderDoorSettings, ToDoor } from './messages.js';
 
-export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes' | 'tls'>;
+export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes' | 'packFromBytes' | 'tls'>;
 
 /** A folder that only this user can enter, for the socket through which readers hand connections on. */
 export interface HandOnSocket {

@@ -26,6 +26,8 @@ export interface ReaderDoorSettings {
   readonly maxBodyBytes: number;
   /** Null: there are no keys. */
   readonly access: AccessSettings | null;
+  /** Answers from this length on are packed for clients that accept it; null: none. */
+  readonly packFromBytes: number | null;
   /** Unknown fields of bodies are errors. */
   readonly refuseUnknown: boolean;
   /** In the order of `ROUTES`. */

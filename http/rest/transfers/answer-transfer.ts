@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import { acceptedBody, valueEnvelope } from '../../context/answer.js';
+import { bodyCoding } from '../../context/codings.js';
 import { checkMode } from '../../context/recovery.js';
 import type { DoorServices } from '../../context/services.js';
 import { logUnawaited } from '../../handlers/snapshots.js';
@@ -61,6 +62,8 @@ async function download(services: DoorServices, call: TransferCall, route: Downl
 async function upload(services: DoorServices, call: TransferCall, route: UploadRoute, started: number): Promise<RestReply> {
   const { contentType, path, query, request } = call;
   const { use, wait } = route.run(services, { path, query });
+  const coding = bodyCoding(request.headers);
+  if (coding !== null) throw new FormProblem(415, `An archive is sent as it is, without the content encoding ${coding}`);
   const formType = checkFormType(contentType);
   const file = await services.node.snapshots.upload();
   try {

@@ -274,6 +274,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     host: '127.0.0.1',
     port: 0,
     maxBodyBytes: 1 << 20,
+    packFromBytes: 1024,
     cors: true,
     logRequests: false,
     ...options,

@@ -190,6 +190,7 @@ test('each error of the catalogue has its status and envelope', async () => {
     tokenRefused: '403 why',
     forbidden: '403 Forbidden: why',
     bodyTooLarge: '400 why',
+    unreadableCoding: '415 Unsupported media type: why',
     busy: '429 Too many requests: why',
     outOfMemory: '507 Out of memory: why',
     outOfDisk: '507 Out of disk space: why',

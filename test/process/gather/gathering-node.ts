@@ -64,7 +64,14 @@ export async function gatheringNode(context: TestContext, shards: number): Promi
   await gathering.startAll();
   gatherReads(node, pool, gathering, counts);
   await node.whenReady();
-  const rest = await startRestDoor(services, { host: '127.0.0.1', port: 0, maxBodyBytes: BODY_BYTES_MAX, cors: false, logRequests: false });
+  const rest = await startRestDoor(services, {
+    host: '127.0.0.1',
+    port: 0,
+    maxBodyBytes: BODY_BYTES_MAX,
+    cors: false,
+    packFromBytes: null,
+    logRequests: false,
+  });
   const grpc = await startGrpcDoor(services, { host: '127.0.0.1', port: 0, maxMessageBytes: BODY_BYTES_MAX, logRequests: false });
   context.after(async () => {
     closing.abort();

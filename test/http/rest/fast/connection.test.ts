@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ANYONE } from '../../../../http/access/caller.js';
+import { AnswerEncoder } from '../../../../http/rest/calls/encode-answer.js';
 import { jsonReply } from '../../../../http/rest/calls/reply.js';
 import { FastFront } from '../../../../http/rest/fast/front.js';
 import { fakeMemory, type Harness, type HarnessOptions, openDoor, sendRaw } from '../fake-node.js';
@@ -182,10 +183,12 @@ async function openCollection(t: TestContext, options: HarnessOptions): Promise<
 /** A front over a server of its own; each request waits for its release. */
 async function openFront(t: TestContext): Promise<{ front: FastFront; port: number; release: (() => void)[] }> {
   const release: (() => void)[] = [];
+  const { ledger } = fakeMemory();
   const front = new FastFront({
     maxBodyBytes: 1000,
     findRequest: () => ({ at: 0, path: {}, query: {}, caller: ANYONE }),
-    ledger: fakeMemory().ledger,
+    ledger,
+    encoder: new AnswerEncoder({ minBytes: null, ledger, isMain: true }),
     refuse: () => jsonReply(429, Buffer.from('full')),
     answer: () => new Promise((resolve) => release.push(() => resolve(jsonReply(200, Buffer.from('1'))))),
     handOn: (socket) => socket.destroy(),

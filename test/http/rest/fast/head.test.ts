@@ -19,8 +19,10 @@ test('a plain head says method, path, query, length of the body and its own leng
     bodyBytes: 12,
     credential: null,
     isLast: false,
+    accepted: undefined,
     bytes: 118,
   });
+  assert.equal(headOf(['GET / HTTP/1.1', 'host: x', 'Accept-Encoding: gzip, br'])?.accepted, 'gzip, br');
   assert.equal((headOf(['GET / HTTP/1.1', 'host: x', 'Connection: Close']) as { isLast: boolean }).isLast, true);
 });
 
@@ -64,6 +66,8 @@ test('all that is unusual about a head is left to the HTTP server of Node', () =
     [SEARCH, host, 'origin: http://example.com'],
     [SEARCH, host, 'upgrade-insecure-requests: 1'],
     [SEARCH, host, 'folded: a', ' b'],
+    [SEARCH, host, 'content-encoding: gzip'],
+    [SEARCH, host, 'accept-encoding: gzip', 'accept-encoding: br'],
     [SEARCH, host, 'name'],
     [SEARCH, host, ': value'],
     [SEARCH, host, 'name: a\nb: c'],
