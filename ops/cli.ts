@@ -52,6 +52,8 @@ export const USAGE = `Usage: troupe [options]
                                 look through a snapshot, or all that are in a folder; print what they have and what a restore
                                 would do; change nothing
        troupe key               print a new strong key for service.api_key
+       troupe token             sign a token for clients (troupe token --help)
+       troupe audit             show the audit log (troupe audit --help)
 
 Options:
   --config-path <file>   settings in YAML, read after config/*.yaml

@@ -24,6 +24,7 @@ import { steadyNowMs } from '../storage/threads/clock.js';
 import { logBudgetBytes } from '../storage/wal/log-budget.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { accessSettings } from './config/access-settings.js';
+import { openAudit } from './config/audit-settings.js';
 import { readBackupPlans } from './config/backup-settings.js';
 import { clientGateFor } from './config/client-settings.js';
 import { collectionDefaults, optimizersOverwrite } from './config/collection-defaults.js';
@@ -129,6 +130,7 @@ export async function compose(
   const membership = watchMembership(node.cluster);
   const httpLog = logOf('http');
   const monotonicMs = (): number => performance.now();
+  const audit = await openAudit(settings);
   const callers = await openKnownCallers(accessSettings(settings), Date.now);
   const services: DoorServices = {
     node,
@@ -142,6 +144,7 @@ export async function compose(
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     reports: new Reports(new LongWorks({ monotonicMs, later: setImmediate })),
     unknownFields: new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs }),
+    audit,
     clients: clientGateFor(settings),
     exposure: exposureOf(settings),
     log: httpLog,

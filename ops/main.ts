@@ -24,11 +24,12 @@ import { snapshotProblems } from './config/snapshot-settings.js';
 import { endAtOnce, endDespiteThreads } from './end-process.js';
 import { exposureNotice } from './exposure.js';
 import { nodeIdentity } from './identity.js';
+import { ownKey, securedProblems, wantsOwnKey } from './keys/own-key.js';
 import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
 import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { openOutputs } from './outputs.js';
-import { ownKey, securedProblems, wantsOwnKey } from './own-key.js';
 import { describeRuntime } from './runtime.js';
+import { tellAudit } from './tell-audit.js';
 import { tellRefusals } from './tell-refusals.js';
 import { tlsProblems } from './tls/certificates.js';
 import { openTls, type TlsKeeper } from './tls/keeper.js';
@@ -198,6 +199,7 @@ async function run(
     services.disk.stop();
     tls?.stop();
     await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
+    await services.audit?.close();
     await node.close();
     await cluster?.transport.close();
     // While the pool looks whether its thread is alive.
@@ -226,6 +228,7 @@ async function run(
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
   log.info('Troupe is listening', { ...doors, ...facts });
   if (services.clients !== null) tellRefusals(services.clients, logOf('http'));
+  if (services.audit !== null) tellAudit(services.audit, logOf('http'));
   if (services.exposure !== null) tellExposure(services.exposure, log);
   // `compose` tells of a failure.
   node.whenReady().then(keepCompiledCode, () => {});

@@ -64,6 +64,9 @@ export class Troupe {
       ...(settings.cluster.enabled
         ? ['cluster.enabled: a storage folder within another program is a node of its own; run the server']
         : []),
+      ...(settings.audit.enabled
+        ? ['audit.enabled: a storage folder within another program has no clients to record; run the server']
+        : []),
       ...(levels === undefined ? ['logLevel: not a level'] : []),
     ];
     if (levels === undefined || problems.length > 0) throw new SettingsError(problems);

@@ -92,6 +92,7 @@ const DATES: Readonly<Record<string, string>> = {
   'ops/main.ts': 'lines of the log, and when the process started',
   'ops/troupe.ts': 'lines of the log, and when the folder was opened',
   'http/rest/fast/connection.ts': 'the header `Date`',
+  'http/audit/audit-log.ts': 'times of records',
   'http/rest/readers/door.ts': 'when a request was last answered, for telemetry',
   'http/grpc/reader-door.ts': 'when a call was last answered, for telemetry',
   'http/rest/readers/entry.ts': 'tokens say in dates how long they are in force',
@@ -100,6 +101,8 @@ const DATES: Readonly<Record<string, string>> = {
   'cluster/transport/calls.ts': 'grpc-js takes a date for a deadline and makes a timer of it at once',
   'ops/cluster/main.ts': 'lines of a log',
   'ops/python-clients.ts': 'a seed',
+  'ops/tools/audit.ts': 'times that users give as spans',
+  'ops/tools/token.ts': 'when a token expires',
   'ops/run.mjs': 'a seed',
 };
 

@@ -26,6 +26,11 @@ export function checkSignedToken(token: string, secrets: readonly string[]): Che
   return { kind: 'signed', claims: read.claims, fingerprint: fingerprintOf(token) };
 }
 
+/** A token with these claims. secret: the key that it is signed with. */
+export function signedToken(claims: Readonly<Record<string, unknown>>, secret: string): string {
+  return jsonwebtoken.sign(claims, secret, { algorithm: ALGORITHM, noTimestamp: true });
+}
+
 /** Null for what has not the form of a token. */
 function decode(token: string): Jwt | null {
   try {

@@ -7,6 +7,7 @@ import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import type { DiskWatch } from '../../storage/disk/disk-watch.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { DoorAccess } from '../access/door-access.js';
+import type { AuditLog } from '../audit/audit-log.js';
 import type { ClientGate } from './client-gate.js';
 import type { Endpoint } from './endpoint.js';
 import type { Reports } from './reports.js';
@@ -43,6 +44,8 @@ export interface DoorServices {
   readonly reports: Reports;
   /** Fields of requests that the API does not have. */
   readonly unknownFields: UnknownFieldCounts;
+  /** Null: what clients do is not recorded. */
+  readonly audit: AuditLog | null;
   /** Which clients may connect; null: all. */
   readonly clients: ClientGate | null;
   /** What to tell on every page about a node that is open to others; null: it is not. */

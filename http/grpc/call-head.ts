@@ -2,6 +2,7 @@
 
 import type { FieldList } from '../../protocols/http2/hpack-decoder.js';
 import { credentialOf } from '../access/credentials.js';
+import type { RequestOrigin } from '../audit/origin.js';
 import { fieldValue } from './request-fields.js';
 
 export interface CallHead {
@@ -15,6 +16,8 @@ export interface CallHead {
   readonly timeout: string | undefined;
   /** Key or token: see `access/credentials.ts`. */
   readonly credential: string | null;
+  /** All fields, as they came. */
+  readonly fields: FieldList;
   /** How the messages are compressed that say that they are. */
   readonly encoding: string;
 }
@@ -30,8 +33,14 @@ export function callHead(fields: FieldList): CallHead {
     timeoutMs: timeoutOf(timeout),
     timeout,
     credential: credentialOf(fields),
+    fields,
     encoding: fieldValue(fields, 'grpc-encoding') ?? 'identity',
   };
+}
+
+/** address: of the client. */
+export function originOfCall({ fields }: CallHead, address: string): RequestOrigin {
+  return { address, field: (name) => fieldValue(fields, name) };
 }
 
 function timeoutOf(timeout: string | undefined): number | null {

@@ -6,7 +6,8 @@ import { callerFrom } from '../access/door-access.js';
 import type { KnownCallers } from '../access/known-callers.js';
 import { takeBytes } from '../context/socket-bytes.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
-import { type CallHead, callHead } from './call-head.js';
+import type { GrpcAudit } from './audited-calls.js';
+import { type CallHead, callHead, originOfCall } from './call-head.js';
 import { Http2Session } from './http2-session.js';
 import { type Http2Stream, NO_HANDLER, type StreamHandler } from './http2-stream.js';
 import type { Served } from './methods.js';
@@ -19,6 +20,8 @@ import { type CallLimits, statusFields, UnaryCall } from './unary-call.js';
 export interface ConnectionContext extends CallLimits {
   readonly methods: ReadonlyMap<string, Served>;
   readonly rare: RareStreams;
+  /** Null: what clients do is not recorded. */
+  readonly audit: GrpcAudit | null;
   /** Null: there are no keys. */
   readonly callers: KnownCallers | null;
   readonly refuse: RefuseStranger;
@@ -113,6 +116,7 @@ export class Connection {
     const served = this.context.methods.get(head.path);
     const refused = caller.kind === 'stranger' ? this.context.refuse(head.path, caller) : null;
     if (refused !== null) {
+      this.context.audit?.refused(head.path, caller, originOfCall(head, this.address()), refused);
       session.answerEmpty(stream, statusFields(refused.code, refused.details, refused.metadata));
       return NO_HANDLER;
     }
@@ -127,8 +131,10 @@ export class Connection {
     }
     const deadlineMs = head.timeoutMs === Number.POSITIVE_INFINITY ? head.timeoutMs : this.context.nowMs() + head.timeoutMs;
     if (deadlineMs !== Number.POSITIVE_INFINITY) this.context.watchDeadline(deadlineMs);
-    return new UnaryCall(session, stream, head, caller, served, this.context, deadlineMs);
+    return new UnaryCall(session, stream, head, this.address, caller, served, this.context, deadlineMs);
   }
+
+  private readonly address = (): string => this.socket.remoteAddress ?? '';
 
   // ---------------------------------------------------------------- output
 

@@ -13,6 +13,7 @@ import { stringifyJson } from '../../protocols/json.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import type { Caller } from '../access/caller.js';
+import type { RequestOrigin } from '../audit/origin.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
 import { usageField } from '../context/hardware.js';
 import { checkSettingsSize } from '../context/node-request.js';
@@ -32,6 +33,8 @@ export interface CallContext {
   readonly caller: Caller;
   /** As it came, for a thread that finds the caller itself. */
   readonly credential: string | null;
+  /** Undefined where another thread has the connection, and makes the records. */
+  readonly origin?: RequestOrigin | undefined;
   /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
   /** Calls the listener if the client gives up before the answer. */

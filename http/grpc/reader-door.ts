@@ -15,12 +15,14 @@ import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js
 import type { Caller } from '../access/caller.js';
 import { checkAccess } from '../access/decide.js';
 import type { KnownCallers } from '../access/known-callers.js';
+import type { AuditLog } from '../audit/audit-log.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
 import { ClientGate } from '../context/client-gate.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { SharedCounts } from '../context/shared-counts.js';
 import { pointsRequest } from '../handlers/points.js';
 import { timeField, timeTag } from './answer-time.js';
+import { GrpcAudit } from './audited-calls.js';
 import { GrpcListener } from './listener.js';
 import type { CallContext, Served, ServedOutcome } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
@@ -47,15 +49,19 @@ export class GrpcReaderDoor {
     private readonly settings: GrpcReaderSettings,
     /** By `settings.access`. */
     private readonly callers: KnownCallers | null,
+    /** By `settings.audit`. */
+    private readonly auditLog: AuditLog | null,
   ) {
     const { clients, counts, messageBytesMax, rows, tls } = settings;
     this.counts = new SharedCounts(counts);
     const methods = new Map(rows.map((row) => [row.path, this.served(row)]));
+    const audit = auditLog === null ? null : new GrpcAudit(auditLog, rows);
     const outcomes = new Map(rows.map((row) => [row.path, noRoomOutcome(row)]));
     const noRoom = (path: string) => outcomes.get(path) as ReturnType<typeof noRoomOutcome>;
     const { memory: ledger } = reader;
     const context = {
-      methods,
+      methods: audit?.recorded(methods) ?? methods,
+      audit,
       callers,
       refuse: strangerRefusal(rows, ({ at }, status) => this.counts.record(at, status, 0, Date.now())),
       messageBytesMax,
@@ -92,7 +98,8 @@ export class GrpcReaderDoor {
         this.listener.renew(message.tls);
         return;
       case 'close':
-        void this.listener.close().then(() => {
+        void this.listener.close().then(async () => {
+          await this.auditLog?.close();
           this.post({ kind: 'closed' });
           this.port.close();
         });

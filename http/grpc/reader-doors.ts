@@ -31,7 +31,8 @@ export async function openGrpcInReaders(
   });
   const clients = services.clients?.data ?? null;
   const access = services.access?.callers.settings ?? null;
-  await servers.open((current) => ({ ...address, tls: current, access, rows, clients, counts: services.grpcStats.share().buffer }));
+  const audit = services.audit?.settings ?? null;
+  await servers.open((current) => ({ ...address, tls: current, access, audit, rows, clients, counts: services.grpcStats.share().buffer }));
   return servers;
 }
 
@@ -53,6 +54,7 @@ export function grpcRowOf(path: string): GrpcRow {
   const route = ROUTES.find(({ grpc }) => grpc === name);
   const at = GRPC_METHOD_NAMES.indexOf(name as GrpcMethodName);
   return {
+    name: route?.name ?? name,
     path,
     at,
     engine: route?.kind === 'read' ? route.engine : null,

@@ -2,6 +2,7 @@
 
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
 import type { AccessSettings } from '../access/known-callers.js';
+import type { AuditSettings } from '../audit/audit-log.js';
 import type { GateData } from '../context/client-gate.js';
 import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
@@ -10,6 +11,8 @@ import type { ServedOutcome } from './methods.js';
 
 /** A method, without what carries it out. */
 export interface GrpcRow extends Pick<Endpoint, 'access' | 'method'> {
+  /** Of the operation. */
+  readonly name: string;
   /** `/qdrant.Points/Count` */
   readonly path: string;
   /** Its place in GRPC_METHOD_NAMES. */
@@ -27,6 +30,8 @@ export interface GrpcReaderSettings {
   readonly messageBytesMax: number;
   /** Null: there are no keys. */
   readonly access: AccessSettings | null;
+  /** Null: there is no audit log. */
+  readonly audit: AuditSettings | null;
   readonly rows: readonly GrpcRow[];
   /** Which clients may connect; null: all. */
   readonly clients: GateData | null;

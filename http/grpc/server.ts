@@ -8,6 +8,7 @@ import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import type { DoorTls } from '../context/tls-sockets.js';
 import { ROUTES } from '../routes.js';
+import { GrpcAudit } from './audited-calls.js';
 import { GrpcListener } from './listener.js';
 import { servedMethods } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
@@ -66,11 +67,12 @@ async function openHere(services: DoorServices, { host, logRequests, maxMessageB
   const { ledger } = services.memory;
   const noRoom = (path: string) => noRoomOutcome(ROUTES.find(({ grpc }) => `/${grpc}` === path) ?? READING);
   const callers = services.access?.callers ?? null;
-  const refuse = strangerRefusal([...methods.keys()].map(grpcRowOf), ({ at }, status) =>
-    services.grpcStats.record(at, status, 0, services.dateMs()),
-  );
+  const rows = [...methods.keys()].map(grpcRowOf);
+  const refuse = strangerRefusal(rows, ({ at }, status) => services.grpcStats.record(at, status, 0, services.dateMs()));
+  const audit = services.audit === null ? null : new GrpcAudit(services.audit, rows);
   const limits = { messageBytesMax: maxMessageBytes, ledger, noRoom };
-  const listener = new GrpcListener({ methods, callers, refuse, ...limits, clients, nowMs, monotonicMs }, tls);
+  const recorded = audit?.recorded(methods) ?? methods;
+  const listener = new GrpcListener({ methods: recorded, audit, callers, refuse, ...limits, clients, nowMs, monotonicMs }, tls);
   return {
     port: await listener.listen({ host, port }),
     renew: (renewed) => listener.renew(renewed),

@@ -18,9 +18,11 @@ export function grpcStatusOf({ code, detail }: ErrorFacts): { readonly code: num
 
 /** Statuses that the transport itself answers with. Source: gRPC, «Status codes». */
 export const DEADLINE_EXCEEDED = 4;
+export const PERMISSION_DENIED = 7;
 export const RESOURCE_EXHAUSTED = 8;
 export const UNIMPLEMENTED = 12;
 export const INTERNAL = 13;
+export const UNAUTHENTICATED = 16;
 
 /** Bytes that are sent as they are: printable ASCII without %. */
 const PLAIN = /^[ -$&-~]*$/;

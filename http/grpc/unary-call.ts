@@ -7,7 +7,8 @@ import { literalBlock } from '../../protocols/http2/hpack-encoder.js';
 import { zlib } from '../../protocols/late-modules.js';
 import type { Ledger } from '../../storage/memory/shared-ledger.js';
 import type { Caller } from '../access/caller.js';
-import type { CallHead } from './call-head.js';
+import type { RequestOrigin } from '../audit/origin.js';
+import { type CallHead, originOfCall } from './call-head.js';
 import type { Http2Session } from './http2-session.js';
 import type { Http2Stream, StreamHandler } from './http2-stream.js';
 import { MessageReader, PREFIX_BYTES } from './message-reader.js';
@@ -45,6 +46,8 @@ export class UnaryCall implements StreamHandler, CallContext {
     private readonly session: Http2Session,
     private readonly stream: Http2Stream,
     private readonly head: CallHead,
+    /** The address of the client. */
+    private readonly address: () => string,
     readonly caller: Caller,
     private readonly served: Served,
     private readonly limits: CallLimits,
@@ -124,6 +127,10 @@ export class UnaryCall implements StreamHandler, CallContext {
         ? [RESOURCE_EXHAUSTED, `Received message that decompresses to a size larger than ${this.limits.messageBytesMax}`]
         : [INTERNAL, 'Failed to decompress message'];
     }
+  }
+
+  get origin(): RequestOrigin {
+    return originOfCall(this.head, this.address());
   }
 
   get credential(): string | null {

@@ -176,7 +176,15 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
   }
 }
 
-function* writeRequests(writer: MetricsWriter, { clients, stats, grpcStats }: DoorServices): LongWork {
+function* writeRequests(writer: MetricsWriter, { audit, clients, stats, grpcStats }: DoorServices): LongWork {
+  if (audit !== null) {
+    const { lost, written } = audit.counts();
+    const name = 'audit_records_total';
+    writer
+      .family(name, 'counter', 'records of the audit log')
+      .sample(name, { state: 'written' }, written)
+      .sample(name, { state: 'lost' }, lost);
+  }
   if (clients !== null) {
     const name = 'refused_connections_total';
     writer.family(name, 'counter', 'connections of clients whose address is not allowed').sample(name, {}, clients.refusals().count);

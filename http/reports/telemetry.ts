@@ -69,6 +69,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     requests: {
       rest: { responses: restResponses(services) },
       grpc: { responses: grpcResponses(services) },
+      ...(services.audit === null ? {} : { audit: services.audit.counts() }),
       ...(services.clients === null ? {} : { refused_connections: services.clients.refusals().count }),
     },
     ...(detailed

@@ -13,18 +13,21 @@ import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { ANYONE, type Caller } from '../access/caller.js';
 import { credentialOf } from '../access/credentials.js';
 import { decideAccess, denialError } from '../access/decide.js';
+import type { AuditedOperation, EndAudit } from '../audit/audit-log.js';
 import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
 import type { ClientGate } from '../context/client-gate.js';
 import type { DoorServices } from '../context/services.js';
 import { TlsSockets } from '../context/tls-sockets.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
-import { type DownloadRoute, type PlainRoute, ROUTES, type UploadRoute } from '../routes.js';
+import { type DownloadRoute, type PlainRoute, ROUTES, type Route, type UploadRoute } from '../routes.js';
 import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
+import { ended, originOf } from './calls/audited-end.js';
 import { AnswerEncoder } from './calls/encode-answer.js';
 import { WITHOUT_TLS_REST } from './calls/no-tls.js';
 import { parseQueryString } from './calls/query-string.js';
 import { emptyReply, errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
+import { auditedReply } from './fast/audited-reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
@@ -52,7 +55,7 @@ const ONE_WRITE_BYTES_MAX = 15_000;
 const DROP_MS = 30_000;
 const SILENCE_MS = 60_000;
 /** What is asked of the caller of a path that there is not. */
-const UNKNOWN_PATH = { access: 'known' } as const;
+const UNKNOWN_PATH = { access: 'known', name: 'unknown' } as const;
 const READING = { access: 'known', method: 'GET' } as const;
 /** Headers that pages of other origins may read. */
 const EXPOSED = 'content-disposition, content-range, etag, retry-after, troupe-limit, troupe-outcome, troupe-unknown-fields';
@@ -61,14 +64,14 @@ const PREFLIGHT_SECONDS = 3600;
 /** A server of the main thread, for all requests or for those that readers hand on. Rejects with the system's error when it cannot listen. */
 export async function listenForRest(services: DoorServices, options: RestOptions, address: Address): Promise<RestServer> {
   const door = new Door(services, options);
-  const { logRequests, maxBodyBytes } = options;
+  const { maxBodyBytes } = options;
   const front = new FastFront({
     maxBodyBytes,
     findRequest: requestFinder(ROUTES, services.access?.callers ?? null),
     ledger: services.memory.ledger,
     encoder: door.encoder,
     refuse: ({ at }) => door.refuse(at),
-    answer: (request) => answerCall(services, logRequests, fastCall(request)),
+    answer: (request) => door.plain(request),
     handOn: (socket) => standard(socket),
   });
   let standard: (socket: Socket) => void = () => {};
@@ -192,20 +195,32 @@ class Door {
     this.encoder = new AnswerEncoder({ minBytes: settings.packFromBytes, ledger: services.memory.ledger, isMain: true });
   }
 
+  /** The answer to a request of the plain path. */
+  plain(request: FastRequest): RestReply | null | Promise<RestReply | null> {
+    const { services, settings } = this;
+    const answer = (): Promise<RestReply | null> => answerCall(services, settings.logRequests, fastCall(request));
+    const { audit } = services;
+    return audit === null ? answer() : auditedReply(audit, ROUTES[request.found.at] as Route, request, answer);
+  }
+
   /** Answers a request of the table. */
   async answer(route: PlainRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
+    const caller = this.callerOf(request.raw);
+    const path = request.params as Readonly<Record<string, string>>;
+    const end = this.audited(route, caller, path, request.raw);
     const body = new RequestBody(request.raw, route, this.services.memory.ledger, this.settings.maxBodyBytes);
     const answer = await answerCall(this.services, this.settings.logRequests, {
       route,
       at,
       url: request.url,
-      path: request.params as Readonly<Record<string, string>>,
+      path,
       query: request.query as QueryParameters,
-      caller: this.callerOf(request.raw),
+      caller,
       body: () => body.read(),
       isGone: () => response.destroyed,
     });
     body.release();
+    ended(end, answer);
     if (answer === null) return;
     // A client that sends far beyond a limit is cut off once it has its answer.
     const cut = answer.isBodyRefused && !request.raw.complete ? ['connection', 'close'] : [];
@@ -223,8 +238,11 @@ class Door {
     if (route.kind === 'upload') this.times.limitSilence(raw, silenceMs);
     const path = params as Readonly<Record<string, string>>;
     const contentType = contentTypeOf(raw);
-    const call = { route, at, url, path, query: query as QueryParameters, caller: this.callerOf(raw), request: raw, response, contentType };
+    const caller = this.callerOf(raw);
+    const end = this.audited(route, caller, path, raw);
+    const call = { route, at, url, path, query: query as QueryParameters, caller, request: raw, response, contentType };
     const answer = await answerTransfer(this.services, logRequests, call);
+    ended(end, answer as Pick<RestReply, 'denied' | 'status'> | null);
     if (answer === null) return;
     if (Buffer.isBuffer(answer.body)) this.send(raw, response, answer as RestReply);
     else await this.stream(raw, response, answer as StreamReply, silenceMs);
@@ -272,8 +290,15 @@ class Door {
   }
 
   private refusalOfUnknown(request: IncomingMessage): RestReply | null {
-    const denial = decideAccess(this.callerOf(request), UNKNOWN_PATH, null);
-    return denial === null ? null : errorReply(denialError(denial), READING, 0);
+    const caller = this.callerOf(request);
+    const denial = decideAccess(caller, UNKNOWN_PATH, null);
+    if (denial === null) return null;
+    return ended(this.audited(UNKNOWN_PATH, caller, {}, request), errorReply(denialError(denial), READING, 0));
+  }
+
+  private audited(operation: AuditedOperation, caller: Caller, path: RestCall['path'], request: IncomingMessage): EndAudit | null {
+    const { audit } = this.services;
+    return audit === null ? null : audit.begin('rest', operation, caller, path.collection_name ?? null, originOf(request));
   }
 
   private callerOf({ rawHeaders }: IncomingMessage): Caller {

@@ -3,6 +3,7 @@
 import { createServer, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { checkPort } from '../context/check-port.js';
+import { takeAddressLine } from '../context/client-address.js';
 import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import type { DoorTls } from '../context/tls-sockets.js';
@@ -100,6 +101,7 @@ class LateServer {
     socket.on('error', gone);
     try {
       this.#server ??= this.#load();
+      await takeAddressLine(socket);
       const server = await this.#server;
       socket.off('error', gone);
       server.take(socket);

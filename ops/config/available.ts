@@ -6,7 +6,7 @@ import type { NodeSettings } from './settings.js';
 
 /** One line for each setting that is switched on but not available, starting with its key; empty when all is well. */
 export function unavailableSettings(settings: NodeSettings): string[] {
-  const { storage, service, cluster, audit } = settings;
+  const { storage, service, cluster } = settings;
   const checks: readonly (readonly [boolean, string, string])[] = [
     [
       service.jwt_rbac && !isSet(service.api_key) && !service.secured,
@@ -15,7 +15,6 @@ export function unavailableSettings(settings: NodeSettings): string[] {
     ],
     [service.enforce_internal_auth, 'service.enforce_internal_auth', 'access control'],
     [cluster.p2p.enable_tls, 'cluster.p2p.enable_tls', 'TLS between peers'],
-    [audit.enabled, 'audit.enabled', 'the audit log'],
     [storage.node_type === 'Listener' && !cluster.enabled, 'storage.node_type', 'listener mode outside of a cluster'],
     [!isDecoded(() => defaultQuantization(settings)), 'storage.collection.quantization', 'no quantization that collections could have'],
     [!isDecoded(() => defaultStrictMode(settings)), 'storage.collection.strict_mode', 'no limits that collections could have'],

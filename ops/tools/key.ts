@@ -1,7 +1,7 @@
 /** `troupe key`: a new key for the settings. */
 
 import { parseArgs } from 'node:util';
-import { freshKey } from './fresh-key.js';
+import { freshKey } from '../keys/fresh-key.js';
 import type { Tool } from './tool.js';
 
 export const KEY_TOOL: Tool = {

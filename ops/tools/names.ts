@@ -1,4 +1,4 @@
 /** Commands of `troupe` with options of their own; each is a file of this folder, loaded when it is asked for. */
 
-export const TOOLS = ['key'] as const;
+export const TOOLS = ['key', 'token', 'audit'] as const;
 export type ToolName = (typeof TOOLS)[number];

@@ -9,6 +9,8 @@ const WRONG_ARGUMENTS = 2;
 export async function runTool(name: ToolName, args: readonly string[]): Promise<number> {
   const { run, usage } = await toolNamed(name);
   const out = (text: string): void => void process.stdout.write(text);
+  // Whoever reads has seen enough (`| head`).
+  process.stdout.on('error', () => process.exit(0));
   if (args.includes('--help') || args.includes('-h')) {
     out(usage);
     return 0;
@@ -26,6 +28,10 @@ async function toolNamed(name: ToolName): Promise<Tool> {
   switch (name) {
     case 'key':
       return (await import('./key.js')).KEY_TOOL;
+    case 'token':
+      return (await import('./token.js')).TOKEN_TOOL;
+    case 'audit':
+      return (await import('./audit.js')).AUDIT_TOOL;
     default:
       return name satisfies never;
   }

@@ -1,6 +1,6 @@
 /** Replies of the REST server. */
 
-import { ERROR_KINDS, type ErrorCode } from '../../../protocols/errors.js';
+import { ERROR_KINDS, type ErrorCode, type ErrorFacts } from '../../../protocols/errors.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
 import { clientFacts, envelope, errorBody, errorHeaders, errorText } from '../../context/answer.js';
 import type { Endpoint } from '../../context/endpoint.js';
@@ -16,6 +16,8 @@ export interface RestReply {
   readonly body: Buffer;
   /** The request's body was longer than allowed, or found no memory, so the rest of it may still be on its way. */
   readonly isBodyRefused: boolean;
+  /** Why the caller may not do this; left out: that is not why it failed. */
+  readonly denied?: string;
   /** The body has a buffer of its own, which may be given away. */
   readonly isLong?: true;
 }
@@ -28,6 +30,8 @@ const REFUSED_BODIES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['bodyTooLarge
 
 /** What a client without a valid credential is told. Source: contract, scenarios `security-*`. */
 const PLAIN_TEXTS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['unauthorized', 'tokenRefused']);
+
+const DENIALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([...PLAIN_TEXTS, 'forbidden']);
 
 /** headers: names and values in turn. */
 export function jsonReply(status: number, body: Buffer, headers: readonly string[] = NO_HEADERS): RestReply {
@@ -46,8 +50,12 @@ export function emptyReply(status: number, headers: readonly string[]): RestRepl
 
 /** An error as clients of downloads know it. */
 export function textErrorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>): RestReply {
-  const facts = clientFacts(error, endpoint);
-  return textReply(ERROR_KINDS[facts.code].restStatus, errorText(facts), errorHeaders(facts).flat());
+  return textOf(clientFacts(error, endpoint));
+}
+
+function textOf(facts: ErrorFacts): RestReply {
+  const reply = textReply(ERROR_KINDS[facts.code].restStatus, errorText(facts), errorHeaders(facts).flat());
+  return DENIALS.has(facts.code) ? { ...reply, denied: facts.detail } : reply;
 }
 
 /** What the engine has answered to a request, with what it cost where that is measured, and the fields that were ignored. */
@@ -57,12 +65,13 @@ export function resultReply(result: Uint8Array, milliseconds: number, { unknownF
 
 export function errorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>, milliseconds: number): RestReply {
   const facts = clientFacts(error, endpoint);
-  if (PLAIN_TEXTS.has(facts.code)) return textReply(ERROR_KINDS[facts.code].restStatus, errorText(facts), errorHeaders(facts).flat());
+  if (PLAIN_TEXTS.has(facts.code)) return textOf(facts);
   return {
     status: ERROR_KINDS[facts.code].restStatus,
     type: JSON_TYPE,
     headers: errorHeaders(facts).flat(),
     body: errorBody(facts, milliseconds),
     isBodyRefused: REFUSED_BODIES.has(facts.code),
+    ...(DENIALS.has(facts.code) ? { denied: facts.detail } : {}),
   };
 }

@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import { http } from '../../../protocols/late-modules.js';
 import type { Ledger } from '../../../storage/memory/shared-ledger.js';
+import { addressOf } from '../../context/client-address.js';
 import { GrowingBytes } from '../../context/growing-bytes.js';
 import { type BytesTaker, takeBytes } from '../../context/socket-bytes.js';
 import { UnsentBytes } from '../../context/unsent-bytes.js';
@@ -20,6 +21,8 @@ export interface FastRequest {
   /** In a buffer of its own. */
   readonly body: Uint8Array;
   readonly isGone: () => boolean;
+  /** Of the client; empty: it is gone. */
+  readonly address: () => string;
   /** Calls the listener if the client goes away before its answer. With a listener, it is gone when it ends its half of the connection. */
   readonly onGone: (listener: () => void) => void;
 }
@@ -162,6 +165,8 @@ export class FastConnection implements BytesTaker {
     this.#giveUp = listener;
   };
 
+  readonly #address = (): string => addressOf(this.socket);
+
   readonly #isGone = (): boolean => this.#isOver || this.socket.destroyed;
 
   /**
@@ -199,7 +204,14 @@ export class FastConnection implements BytesTaker {
       this.#incoming = null;
       this.#isBusy = true;
       const { body, found, head } = incoming;
-      const answer = this.server.answer({ head, found, body: body.buffer, isGone: this.#isGone, onGone: this.#onGone });
+      const answer = this.server.answer({
+        head,
+        found,
+        body: body.buffer,
+        isGone: this.#isGone,
+        address: this.#address,
+        onGone: this.#onGone,
+      });
       if (answer instanceof Promise) {
         void answer.then((later) => {
           body.release();

@@ -16,6 +16,8 @@ export interface RequestHead {
   readonly bodyBytes: number;
   /** Key or token: see `access/credentials.ts`. */
   readonly credential: string | null;
+  /** The request line and the fields, as they came. */
+  readonly lines: readonly string[];
   /** The connection ends with the answer. */
   readonly isLast: boolean;
   /** The codings of an answer that the client takes. */
@@ -64,7 +66,15 @@ export function readHead(bytes: Buffer): RequestHead | null {
   const hasBody = method !== 'GET' && method !== 'DELETE';
   if (!hasBody && fields.bodyBytes > 0) return null;
   const url = query === undefined ? path : `${path}?${query}`;
-  return { method, url, path, query: query ?? '', bytes: end, ...fields };
+  return { method, url, path, query: query ?? '', bytes: end, lines, ...fields };
+}
+
+/** The value of a field by its name in lower case, the first one if there are several; undefined: there is none. */
+export function headField({ lines }: RequestHead, name: string): string | undefined {
+  const line = lines.find(
+    (one) => one.length > name.length && one[name.length] === ':' && one.slice(0, name.length).toLowerCase() === name,
+  );
+  return line?.slice(name.length + 1).trim();
 }
 
 /** The place after the first empty line; -1 if there is none. */

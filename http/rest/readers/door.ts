@@ -14,7 +14,9 @@ import { steadyNowMs } from '../../../storage/threads/clock.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import { decideAccess, denialError } from '../../access/decide.js';
 import type { KnownCallers } from '../../access/known-callers.js';
+import type { AuditLog } from '../../audit/audit-log.js';
 import { noRoomFor } from '../../context/answer.js';
+import { addressLine } from '../../context/client-address.js';
 import { ClientGate } from '../../context/client-gate.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { SharedCounts } from '../../context/shared-counts.js';
@@ -25,6 +27,7 @@ import { checkedRead, hasBody } from '../calls/check-head.js';
 import { AnswerEncoder } from '../calls/encode-answer.js';
 import { WITHOUT_TLS_REST } from '../calls/no-tls.js';
 import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
+import { auditedReply } from '../fast/audited-reply.js';
 import type { FastRequest } from '../fast/connection.js';
 import { requestFinder } from '../fast/find-request.js';
 import { FastFront } from '../fast/front.js';
@@ -65,6 +68,8 @@ export class ReaderDoor {
     private readonly settings: ReaderDoorSettings,
     /** By `settings.access`. */
     private readonly callers: KnownCallers | null,
+    /** By `settings.audit`. */
+    private readonly audit: AuditLog | null,
   ) {
     const { clients, counts, maxBodyBytes, packFromBytes, rows, tls } = settings;
     const gate = clients === null ? null : new ClientGate(clients);
@@ -75,7 +80,7 @@ export class ReaderDoor {
       ledger: reader.memory,
       encoder: new AnswerEncoder({ minBytes: packFromBytes, ledger: reader.memory, isMain: false }),
       refuse: ({ at }) => this.#refuse(at),
-      answer: (request) => this.#answer(request),
+      answer: (request) => (audit === null ? this.#answer(request) : this.#audited(audit, request)),
       handOn: (socket) => this.#pipe(socket),
     });
     const take = (socket: Socket): void => this.#front.take(socket);
@@ -116,10 +121,7 @@ export class ReaderDoor {
       case 'close':
         this.#front.close();
         this.#tls?.close();
-        this.#server.close(() => {
-          this.#post({ kind: 'closed' });
-          this.port.close();
-        });
+        this.#server.close(() => void this.#end());
         return;
       case 'cut':
         this.#front.cut();
@@ -129,6 +131,16 @@ export class ReaderDoor {
       default:
         message satisfies never;
     }
+  }
+
+  async #end(): Promise<void> {
+    await this.audit?.close();
+    this.#post({ kind: 'closed' });
+    this.port.close();
+  }
+
+  #audited(audit: AuditLog, request: FastRequest): RestReply | null | Promise<RestReply | null> {
+    return auditedReply(audit, this.settings.rows[request.found.at] as DoorRow, request, () => this.#answer(request));
   }
 
   #answer(request: FastRequest): RestReply | Promise<RestReply | null> {
@@ -221,6 +233,7 @@ export class ReaderDoor {
   #pipe(socket: Socket): void {
     const server = connect({ path: this.settings.handOnPath, allowHalfOpen: true });
     this.#piped.add(socket);
+    server.write(addressLine(socket));
     const gone = (): void => {
       this.#piped.delete(socket);
       server.destroy();

@@ -62,10 +62,12 @@ export async function openRestInReaders(
   const refuseUnknown = services.unknownFields.refuse;
   const clients = services.clients?.data ?? null;
   const access = services.access?.callers.settings ?? null;
+  const audit = services.audit?.settings ?? null;
   await servers.open((current) => ({
     ...address,
     tls: current,
     access,
+    audit,
     rows,
     refuseUnknown,
     handOnPath,

@@ -16,6 +16,7 @@ void runReader((reader, { port, settings }) => {
 
 async function openDoor(reader: Reader, port: MessagePort, settings: ReaderDoorSettings | GrpcReaderSettings): Promise<void> {
   const callers = await openKnownCallers(settings.access, Date.now);
-  if ('messageBytesMax' in settings) await new GrpcReaderDoor(reader, port, settings, callers).listen();
-  else new ReaderDoor(reader, port, settings, callers).listen();
+  const audit = settings.audit === null ? null : new (await import('../../audit/audit-log.js')).AuditLog(settings.audit);
+  if ('messageBytesMax' in settings) await new GrpcReaderDoor(reader, port, settings, callers, audit).listen();
+  else new ReaderDoor(reader, port, settings, callers, audit).listen();
 }

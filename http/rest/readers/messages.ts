@@ -2,6 +2,7 @@
 
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import type { AccessSettings } from '../../access/known-callers.js';
+import type { AuditSettings } from '../../audit/audit-log.js';
 import type { GateData } from '../../context/client-gate.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
 import type { DoorTls } from '../../context/tls-sockets.js';
@@ -26,6 +27,8 @@ export interface ReaderDoorSettings {
   readonly maxBodyBytes: number;
   /** Null: there are no keys. */
   readonly access: AccessSettings | null;
+  /** Null: there is no audit log. */
+  readonly audit: AuditSettings | null;
   /** Answers from this length on are packed for clients that accept it; null: none. */
   readonly packFromBytes: number | null;
   /** Unknown fields of bodies are errors. */

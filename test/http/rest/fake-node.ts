@@ -210,6 +210,7 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly works?: LongWorks;
   /** Default: one that refuses nothing. */
   readonly memory?: DoorServices['memory'];
+  readonly audit?: DoorServices['audit'];
   readonly clients?: DoorServices['clients'];
   readonly exposure?: string;
   readonly recoveryMode?: string;
@@ -259,6 +260,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
       nowMs: options.nowMs ?? Date.now,
       monotonicMs: options.monotonicMs ?? (() => performance.now()),
     }),
+    audit: options.audit ?? null,
     clients: options.clients ?? null,
     exposure: options.exposure ?? null,
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
@@ -305,7 +307,7 @@ function oneReader(reader: LoneReader): DoorThreads<ReaderDoorSettings> {
   return {
     openDoors: (open) => {
       const { port, settings } = open(0);
-      new ReaderDoor(reader, port, settings, null).listen();
+      new ReaderDoor(reader, port, settings, null, null).listen();
       return 1;
     },
     forgetDoors: () => {},

@@ -2,8 +2,8 @@
 
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { NodeSettings } from './config/settings.js';
-import { freshKey } from './tools/fresh-key.js';
+import type { NodeSettings } from '../config/settings.js';
+import { freshKey } from './fresh-key.js';
 
 export interface OwnKey {
   readonly key: string;
@@ -30,12 +30,17 @@ export function securedProblems(settings: NodeSettings): string[] {
 
 /** The key of a storage folder, which this process has locked; made if there is none. Errors: the system's; a file without a key. */
 export function ownKey(storagePath: string): OwnKey {
-  const path = join(storagePath, FILE);
+  const path = ownKeyFile(storagePath);
   if (!existsSync(path)) return { key: make(path), isNew: true, path };
   if ((statSync(path).mode & OTHERS) !== 0) chmodSync(path, OWNER_ONLY);
   const key = readFileSync(path, 'utf8').trim();
   if (!KEY.test(key)) throw new Error(`${path} has no key in it: remove it to have a new one made, or set service.api_key`);
   return { key, isNew: false, path };
+}
+
+/** Where the key of a storage folder is, if it has one. */
+export function ownKeyFile(storagePath: string): string {
+  return join(storagePath, FILE);
 }
 
 /** It is on disk before anybody learns it. */

@@ -1,0 +1,24 @@
+/** The end of a request of REST in the audit log, and where one of Node's HTTP server comes from. */
+
+import type { IncomingMessage } from 'node:http';
+import type { EndAudit } from '../../audit/audit-log.js';
+import type { RequestOrigin } from '../../audit/origin.js';
+import { addressOf } from '../../context/client-address.js';
+import type { RestReply } from './reply.js';
+
+/** reply: null where the client is gone. */
+export function ended<Reply extends Pick<RestReply, 'denied' | 'status'> | null>(end: EndAudit | null, reply: Reply): Reply {
+  end?.(reply?.status ?? null, reply?.denied ?? null);
+  return reply;
+}
+
+/** Of a request that Node's HTTP server has read. */
+export function originOf({ headers, socket }: IncomingMessage): RequestOrigin {
+  return {
+    address: addressOf(socket),
+    field: (name) => {
+      const value = headers[name];
+      return Array.isArray(value) ? value.join(', ') : value;
+    },
+  };
+}
