@@ -51,9 +51,9 @@ export const AUDIT_MEMORY_BYTES = 24;
 const FLUSH_MS = 200;
 /** After a write that failed. */
 const RETRY_MS = 1000;
-/** A batch is written at once when it is this long. */
+/** A batch is written at once when it is this long, unless another one is being written: then all that comes meanwhile is one. */
 const BATCH_CHARACTERS = 65_536;
-const KEPT_BYTES_MAX = 1 << 20;
+const KEPT_BYTES_MAX = 8 << 20;
 const OWNER_ONLY = 0o600;
 const FOLDER_MODE = 0o700;
 // A link is not followed: what it leads to is not the log's.
@@ -117,7 +117,8 @@ export class AuditLog {
       this.#enter(timeMs);
       this.#text += recordLine(timeMs, call, { denied, status, milliseconds: performance.now() - startedMs });
       this.#records++;
-      if (this.#text.length > BATCH_CHARACTERS) this.#flush();
+      if (this.#text.length > KEPT_BYTES_MAX) this.#seal();
+      if (this.#text.length > BATCH_CHARACTERS && this.#draining === null) this.#flush();
       else this.#later(FLUSH_MS);
     };
   }
@@ -131,6 +132,7 @@ export class AuditLog {
   async close(): Promise<void> {
     this.#isClosing = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#draining;
     this.#flush();
     await this.#draining;
     for (const { records } of this.#waiting) this.#lose(records);
@@ -190,6 +192,7 @@ export class AuditLog {
       }
       this.#waiting.shift();
       this.#fail(false);
+      if (this.#waiting.length === 0 && this.#text.length > BATCH_CHARACTERS) this.#seal();
     }
   }
 
