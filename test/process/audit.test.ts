@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Metadata } from '@grpc/grpc-js';
 import type { AuditRecord } from '../../http/audit/record.js';
 import { LAUNCHER } from '../../ops/node-process.js';
 import { failure, GrpcClient } from '../http/grpc/client.js';
@@ -62,10 +63,16 @@ test('every operation that needs access has one record, over each way of a reque
 
   const grpc = new GrpcClient(node.grpcPort);
   t.after(() => grpc.close());
-  const count = (headers: Record<string, string>) => grpc.call('Points/Count', { collection_name: 'c', exact: true }, {}, headers);
+  const metadata = (headers: Record<string, string>): Metadata => {
+    const made = new Metadata();
+    for (const [name, value] of Object.entries(headers)) made.set(name, value);
+    return made;
+  };
+  const count = (headers: Record<string, string>) =>
+    grpc.call('Points/Count', { collection_name: 'c', exact: true }, {}, metadata(headers));
   await count({ 'api-key': KEY, 'x-request-id': 'over-grpc' });
   assert.equal((await failure(count({}))).code, 16);
-  assert.equal((await failure(grpc.call('Collections/Delete', { collection_name: 'c' }, {}, { 'api-key': READ_KEY }))).code, 7);
+  assert.equal((await failure(grpc.call('Collections/Delete', { collection_name: 'c' }, {}, metadata({ 'api-key': READ_KEY })))).code, 7);
 
   assert.deepEqual(await node.end('SIGTERM'), { code: 0, signal: null });
 

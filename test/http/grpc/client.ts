@@ -18,12 +18,7 @@ export class GrpcClient {
   }
 
   /** Calls `Points/Upsert` and the like. The answer as protobufjs shows it: 64-bit integers as texts, enums by name. */
-  async call(
-    method: string,
-    message: object,
-    options: CallOptions = {},
-    headers: Readonly<Record<string, string>> = {},
-  ): Promise<Record<string, unknown>> {
+  async call(method: string, message: object, options: CallOptions = {}, metadata?: Metadata): Promise<Record<string, unknown>> {
     const [service, name] = method.split('/') as [string, string];
     const { requestType, responseType } = root.lookupService(`qdrant.${service}`).methods[name] as {
       requestType: string;
@@ -31,7 +26,7 @@ export class GrpcClient {
     };
     const request = root.lookupType(typeName(requestType));
     const response = root.lookupType(typeName(responseType));
-    const bytes = await this.raw(`/qdrant.${method}`, Buffer.from(request.encode(request.fromObject(message)).finish()), options, headers);
+    const bytes = await this.raw(`/qdrant.${method}`, Buffer.from(request.encode(request.fromObject(message)).finish()), options, metadata);
     return response.toObject(response.decode(bytes), { longs: String, enums: String, arrays: true, objects: true }) as Record<
       string,
       unknown
@@ -39,9 +34,7 @@ export class GrpcClient {
   }
 
   /** Rejects with grpc-js's ServiceError. */
-  raw(path: string, bytes: Buffer, options: CallOptions = {}, headers: Readonly<Record<string, string>> = {}): Promise<Buffer> {
-    const metadata = new Metadata();
-    for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  raw(path: string, bytes: Buffer, options: CallOptions = {}, metadata = new Metadata()): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.client.makeUnaryRequest(path, asIs, asIs, bytes, metadata, options, (error, answer) => {
         if (error === null) resolve(answer as Buffer);
