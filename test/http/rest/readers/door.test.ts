@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { TroupeError } from '../../../../protocols/errors.js';
+import { BUILT_IN_DEFAULTS, decodeCreateCollection } from '../../../../protocols/rest/collections.js';
 import type { AloneAnswer } from '../../../../storage/reader/reader.js';
 import type { RawRequest } from '../../../../storage/threads/messages.js';
 import { type Harness, openDoor, sendRaw } from '../fake-node.js';
@@ -12,7 +13,7 @@ const COUNT = '/collections/c/points/count';
 async function openReader(t: TestContext, readAlone: () => AloneAnswer | Promise<AloneAnswer>): Promise<Harness> {
   const harness = await openDoor({ readAlone });
   t.after(() => harness.door.close(0));
-  await harness.node.createCollection('c', { params: {} } as never);
+  await harness.node.createCollection('c', decodeCreateCollection({}, BUILT_IN_DEFAULTS));
   return harness;
 }
 
