@@ -87,7 +87,7 @@ const TABLE: Readonly<Record<OperationName, Row>> = {
   create_collection: node('PUT', COLLECTION, 'qdrant.Collections/Create', 'm', collections.create),
   update_collection: node('PATCH', COLLECTION, 'qdrant.Collections/Update', 'm', collections.update),
   delete_collection: node('DELETE', COLLECTION, 'qdrant.Collections/Delete', 'm', collections.remove),
-  collection_exists: node('GET', `${COLLECTION}/exists`, 'qdrant.Collections/CollectionExists', 'r', collections.exists),
+  collection_exists: node('GET', `${COLLECTION}/exists`, 'qdrant.Collections/CollectionExists', 'readPoints', collections.exists),
   get_optimizations: node('GET', `${COLLECTION}/optimizations`, null, 'r', collections.optimizations),
   get_collection_aliases: node('GET', `${COLLECTION}/aliases`, 'qdrant.Collections/ListCollectionAliases', 'r', collections.aliasesOf),
   get_collections_aliases: node('GET', '/aliases', 'qdrant.Collections/ListAliases', 'known', collections.allAliases),
@@ -203,11 +203,12 @@ export const ROUTES: readonly Route[] = Object.entries(TABLE).map(([name, route]
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
 function read(method: HttpMethod, path: string, grpc: GrpcMethodName | null, engine: ReadOperation): Read {
-  return { kind: 'read', method, path, grpc, access: 'r', engine };
+  return { kind: 'read', method, path, grpc, access: 'readPoints', engine };
 }
 
 function write(method: HttpMethod, path: string, grpc: GrpcMethodName | null, engine: WriteOperation): Write {
-  return { kind: 'write', method, path, grpc, access: 'w', engine };
+  const isOfPoints = engine !== 'createFieldIndex' && engine !== 'deleteFieldIndex';
+  return { kind: 'write', method, path, grpc, access: isOfPoints ? 'writePoints' : 'w', engine };
 }
 
 /** run: may read of the path what is in its braces, so it always finds it there. */

@@ -77,7 +77,7 @@ export class LocalShards implements ShardWriter {
   /** Writes a request to the only shard, whose replica decodes it. Returns the answer's bytes. Errors: as `writeSharded`. */
   async writeWhole(shardId: ShardId, wait: boolean): Promise<Uint8Array> {
     const { operation, request } = this.asked;
-    const { body, limits, message, path, timeoutSeconds, unknownFields } = request;
+    const { body, grants, limits, message, path, timeoutSeconds, unknownFields } = request;
     this.check(shardId);
     const undecoded: UndecodedUpdate = {
       operation,
@@ -86,6 +86,7 @@ export class LocalShards implements ShardWriter {
       ...(unknownFields === undefined ? {} : { unknownFields }),
       ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
       ...(limits === undefined ? {} : { limits }),
+      ...(grants === undefined ? {} : { grants }),
     };
     const { numbers, status } = await this.#write(shardId, body === null ? [] : [body], wait ? 'shown' : 'logged', { undecoded });
     const { shape } = undecoded;

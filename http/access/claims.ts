@@ -1,6 +1,6 @@
 /** What the claims of a token say. Source: specification, «JWT access control»; contract, scenario `security-jwt-claims`. */
 
-import type { Grant, Grants } from '../../protocols/model/scope.js';
+import type { Grant, Grants, Tenant } from '../../protocols/model/scope.js';
 import type { TokenAccess, ValueExists } from './caller.js';
 
 export interface TokenClaims {
@@ -53,10 +53,19 @@ function readAccess(access: unknown): TokenAccess {
 }
 
 function readGrant(where: string, entry: unknown): [collection: string, grant: Grant] {
-  const { access, collection, payload } = record(where, entry, ['collection', 'access', 'payload']);
+  const { access, collection, payload, tenant } = record(where, entry, ['collection', 'access', 'tenant', 'payload']);
   if (payload !== undefined) throw new Malformed(`${where}.payload: The 'payload' constraint is deprecated and should not be used`);
   if (access !== 'r' && access !== 'rw') throw new Malformed(`${where}.access: expected "r" or "rw"`);
-  return [text(`${where}.collection`, collection), { access, tenant: null }];
+  return [text(`${where}.collection`, collection), { access, tenant: tenant === undefined ? null : readTenant(`${where}.tenant`, tenant) }];
+}
+
+/** Troupe's own. */
+function readTenant(where: string, tenant: unknown): Tenant {
+  const { key, value } = record(where, tenant, ['key', 'value']);
+  const name = text(`${where}.key`, key);
+  // Only what is a key of the payload itself can be stamped and compared at once.
+  if (!/^[\w-]+$/.test(name)) throw new Malformed(`${where}.key: expected a key of letters, digits, - and _`);
+  return { key: name, value: plainValue(`${where}.value`, value) };
 }
 
 function readValueExists(value: unknown): ValueExists {
@@ -68,9 +77,13 @@ function readValueExists(value: unknown): ValueExists {
 function readMatch(match: unknown, at: number): ValueExists['matches'][number] {
   const where = `value_exists.matches[${at}]`;
   const { key, value } = record(where, match, ['key', 'value']);
-  if (typeof value !== 'string' && typeof value !== 'boolean' && !Number.isSafeInteger(value))
-    throw new Malformed(`${where}.value: expected a text, a whole number or a boolean`);
-  return { key: text(`${where}.key`, key), value: value as string | number | boolean };
+  return { key: text(`${where}.key`, key), value: plainValue(`${where}.value`, value) };
+}
+
+/** A value that a condition can ask for. */
+function plainValue(where: string, value: unknown): string | number | boolean {
+  if (typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)) return value as string | number | boolean;
+  throw new Malformed(`${where}: expected a text, a whole number or a boolean`);
 }
 
 /** An object that has none but these fields: a misspelt one would give more than its writer meant. */

@@ -88,7 +88,7 @@ function forbidden(detail: string): Denial {
 
 /** Reads everything, changes nothing. */
 function decideForReader(access: Exclude<Access, 'open'>): Denial | null {
-  return access === 'w' || access === 'm' ? forbidden('Global manage access is required') : null;
+  return access === 'writePoints' || access === 'w' || access === 'm' ? forbidden('Global manage access is required') : null;
 }
 
 function decideForGrants(grants: Grants, access: Exclude<Access, 'open'>, collection: string | null): Denial | null {
@@ -98,11 +98,16 @@ function decideForGrants(grants: Grants, access: Exclude<Access, 'open'>, collec
     case 'global':
     case 'm':
       return forbidden('Global access is required');
+    case 'readPoints':
+    case 'writePoints':
     case 'r':
     case 'w': {
       const grant = collection === null ? undefined : grants.get(collection);
       if (grant === undefined) return forbidden(`Access to collection ${collection} is required`);
-      return access === 'w' && grant.access !== 'rw' ? forbidden(`Write access to collection ${collection} is required`) : null;
+      const isWrite = access === 'writePoints' || access === 'w';
+      if (isWrite && grant.access !== 'rw') return forbidden(`Write access to collection ${collection} is required`);
+      const isOfWhole = access === 'r' || access === 'w';
+      return isOfWhole && grant.tenant !== null ? forbidden(`Access to all points of collection ${collection} is required`) : null;
     }
     default:
       return access satisfies never;

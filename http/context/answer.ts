@@ -93,7 +93,7 @@ export function shownFacts(facts: ErrorFacts): ErrorFacts {
 }
 
 function changesSomething({ access, method }: Pick<Endpoint, 'access' | 'method'>): boolean {
-  return method !== 'GET' && (access === 'w' || access === 'm');
+  return method !== 'GET' && (access === 'writePoints' || access === 'w' || access === 'm');
 }
 
 /** The error of a request for whose body there is no memory. */

@@ -7,6 +7,7 @@ import type { Filter } from './filter.js';
 import type { RequestLimits } from './limits.js';
 import type { Payload } from './payload.js';
 import type { PointId } from './point-id.js';
+import type { Grants } from './scope.js';
 import type { UnknownField, UnknownFields } from './unknown-fields.js';
 
 /** Points an operation works on. */
@@ -122,6 +123,7 @@ export interface UndecodedUpdate {
   readonly unknownFields?: UnknownFields;
   readonly timeoutSeconds?: number;
   readonly limits?: RequestLimits;
+  readonly grants?: Grants;
   /** What the request asks for, written here when the replica has decoded it. */
   shape?: UpdateShape;
 }

@@ -8,6 +8,7 @@ import { unknownVector, type VectorTarget, vectorTarget } from '../../protocols/
 import { type BodyWatch, decodeUpdateBody } from '../../protocols/rest/update-body.js';
 import type { DecodedUpdate } from '../../protocols/rest/updates.js';
 import { decodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
+import { restrictUpdate } from '../grants/restrict-update.js';
 import { checkUpdateLimits } from '../limits/check-update.js';
 import { upsertBytes } from '../limits/upsert-bytes.js';
 import type { RawRequest } from '../threads/messages.js';
@@ -16,32 +17,33 @@ import { embedStored } from './embed.js';
 import { normalizeUpdates } from './normalize-updates.js';
 import { findUnknownIn } from './unknown-fields.js';
 
-export type WriteSource = Pick<RawRequest, 'body' | 'limits' | 'message' | 'path' | 'timeoutSeconds' | 'unknownFields'>;
+export type WriteSource = Pick<RawRequest, 'body' | 'grants' | 'limits' | 'message' | 'path' | 'timeoutSeconds' | 'unknownFields'>;
 
 const NO_BODY = new Uint8Array(0);
 
 /**
  * The operations of a request, as they are stored. Unknown fields of the body are added to the request's. Errors: those of decoding;
- * `badRequest` for what goes beyond the request's limits.
+ * `badRequest` for what goes beyond the request's limits; `forbidden` for what its grants do not allow.
  */
 export function decodeWriteRequest(
   kind: WriteOperation,
-  { body, limits, message, path, timeoutSeconds, unknownFields }: WriteSource,
+  { body, grants, limits, message, path, timeoutSeconds, unknownFields }: WriteSource,
   params: CollectionParams,
 ): DecodedUpdate {
   const watch: BodyWatch = {
     json: (json) => checkValues('write', json),
     value: (value) => unknownFields && findUnknownIn(kind, value, unknownFields),
   };
-  const update =
+  const asked =
     message === undefined
       ? decodeUpdateBody(kind, body ?? NO_BODY, path, params, embedStored, watch)
       : decodeUpdateMessage(kind, body ?? NO_BODY, message, path, params, embedStored);
   if (limits !== undefined) {
-    const { operations } = update;
+    const { operations } = asked;
     const bytes = limits.strict.upsert_max_batchsize === undefined ? 0 : upsertBytes(kind, body ?? NO_BODY, message !== undefined);
     checkUpdateLimits({ operations, timeoutSeconds, upsertBytes: bytes }, limits);
   }
+  const update = grants === undefined ? asked : restrictUpdate(asked, grants, path.collection_name);
   normalizeUpdates(update.operations, params.vectors);
   return update;
 }

@@ -2,6 +2,7 @@
 
 import { decodeMessage } from '../../protocols/grpc/decode.js';
 import { schema } from '../../protocols/grpc/schema.js';
+import type { Filter } from '../../protocols/model/filter.js';
 import type {
   CountQuery,
   FacetQuery,
@@ -26,23 +27,28 @@ import {
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
 import { type CheckJson, plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
-import { checkLookups } from '../grants/check-lookups.js';
+import { restrictRead } from '../grants/restrict-read.js';
 import { checkReadLimits } from '../limits/check-read.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { checkValues } from './body-values.js';
 import { findUnknownIn } from './unknown-fields.js';
 
+/** Only points that pass may be asked for by their ids, or be examples; absent: all. */
+interface Within {
+  readonly within?: Filter;
+}
+
 export type ReadRequest =
   /** answer: which result the hits become; one query for the first two. */
-  | {
+  | ({
       readonly kind: 'queries';
       readonly queries: readonly QueryRequest[];
       readonly answer: 'points' | 'queried' | 'pointLists' | 'queriedLists';
-    }
-  | { readonly kind: 'groups'; readonly request: GroupsRequest }
-  | { readonly kind: 'retrieve'; readonly query: RetrieveQuery }
+    } & Within)
+  | ({ readonly kind: 'groups'; readonly request: GroupsRequest } & Within)
+  | ({ readonly kind: 'retrieve'; readonly query: RetrieveQuery } & Within)
   /** The one point that must be there. */
-  | { readonly kind: 'point'; readonly query: RetrieveQuery }
+  | ({ readonly kind: 'point'; readonly query: RetrieveQuery } & Within)
   | { readonly kind: 'scroll'; readonly query: ScrollQuery }
   | { readonly kind: 'count'; readonly query: CountQuery }
   | { readonly kind: 'facet'; readonly query: FacetQuery }
@@ -54,9 +60,9 @@ export type ReadRequest =
  */
 export function decodeRead(operation: ReadOperation, request: RawRequest): ReadRequest {
   const read = decodeBody(operation, request);
-  if (request.grants !== undefined) checkLookups(read, request.grants);
-  if (request.limits !== undefined) checkReadLimits(read, request.limits, request.timeoutSeconds);
-  return read;
+  const { grants, limits, path, timeoutSeconds } = request;
+  if (limits !== undefined) checkReadLimits(read, limits, timeoutSeconds);
+  return grants === undefined ? read : restrictRead(read, grants, path.collection_name);
 }
 
 function decodeBody(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {

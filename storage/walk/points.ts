@@ -4,14 +4,35 @@ import type { Filter } from '../../protocols/model/filter.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { DEFAULT_SEARCH_PARAMS, type FacetQuery, type RetrieveQuery, type ScrollQuery } from '../../protocols/model/query.js';
 import { type FacetHit, topValues } from '../../query/facet.js';
+import { bothFilters } from '../../query/filter/combine.js';
 import type { PointView } from '../answers/result.js';
+import { NO_EXTRAS } from '../threads/portion.js';
 import { recordView, viewsOf } from './shown.js';
 import { checkSelected } from './space.js';
 import type { PagedNode, Scope, Walk, WalkHit } from './walk.js';
 
-/** The points in the order they are asked for; missing ones and repetitions are left out. */
-export function* retrieveWalk<Hit extends WalkHit>(scope: Scope<Hit>, query: RetrieveQuery): Walk<Hit, readonly PointView[]> {
-  return yield* scope.ask('points', { collection: null, query });
+/** The points in the order they are asked for; missing ones and repetitions are left out. within: only points that pass; undefined: all. */
+export function* retrieveWalk<Hit extends WalkHit>(
+  scope: Scope<Hit>,
+  query: RetrieveQuery,
+  within?: Filter,
+): Walk<Hit, readonly PointView[]> {
+  if (within === undefined) return yield* scope.ask('points', { collection: null, query });
+  const passing = yield* idsWithin(scope, query.ids, within);
+  return yield* scope.ask('points', { collection: null, query: { ...query, ids: query.ids.filter((id) => passing.has(id)) } });
+}
+
+/** Those of the points that are there and pass. */
+export function* idsWithin<Hit extends WalkHit>(
+  scope: Scope<Hit>,
+  ids: readonly PointId[],
+  within: Filter,
+): Walk<Hit, ReadonlySet<PointId>> {
+  if (ids.length === 0) return new Set();
+  const named: Filter = { must: [{ kind: 'hasId', ids }], should: [], mustNot: [], minShould: null };
+  const node = listNode(bothFilters(named, within), ids.length);
+  const hits = yield* scope.ask('level', { node, query: { kind: 'list', from: null }, lists: [], extras: NO_EXTRAS });
+  return new Set(hits.map(({ id }) => id));
 }
 
 /** A page in id order and the id that the next one starts with, or the first points by a payload value. */
