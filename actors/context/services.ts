@@ -35,6 +35,7 @@ export interface NodeServices {
   readonly openingGate: OpeningGate;
   /** Makes and reads archives of snapshots. */
   readonly archive: ArchivePort;
+  /** For waits that no actor's message ends. */
   readonly timers: Timers;
   /** Goes before the optimizer settings of collections, see `ownConfig`. */
   readonly optimizersOverwrite: OptimizersOverwrite;

@@ -260,11 +260,11 @@ function planMerge(world: World): OptimizationPlan | undefined {
   const { default_segment_number: named } = world.config.optimizer_config;
   const target = named || world.facts.cpus;
   const sealed = world.free.filter((segment) => segment.kind === 'sealed');
-  const full = named === 0 ? sealed : world.free.filter(({ deferred, frozen }) => frozen && !deferred);
-  if (full.length <= target) return undefined;
+  const counted = named === 0 || sealed.length > target ? sealed : world.free.filter(({ deferred, frozen }) => frozen && !deferred);
+  if (counted.length <= target) return undefined;
   // No graph is built again for the sake of rows that have none yet.
-  const candidates = sealed.length > target ? sealed : full.filter((segment) => !isIndexed(segment, world.config, world.fields));
-  const chosen = candidates.slice(0, Math.max(3, full.length - target + 1));
+  const candidates = counted === sealed ? sealed : counted.filter((segment) => !isIndexed(segment, world.config, world.fields));
+  const chosen = candidates.slice(0, Math.max(3, counted.length - target + 1));
   while (chosen.length >= 3 && !isCheapMerge(chosen, world)) chosen.pop();
   if (chosen.length < 3) return undefined;
   if (world.quietMs < MERGE_QUIET_MS) return { kind: 'none', wakeAfterMs: MERGE_QUIET_MS - world.quietMs, waitingFor: 'merge' };

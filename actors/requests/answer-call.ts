@@ -170,10 +170,12 @@ async function reached(parts: AnswerParts, call: CallOf<'reached'>): Promise<Dat
   return { kind: 'reached', logs: await Promise.all(logs) };
 }
 
+/** Errors: `timeout` if reads of the replica did not see all points in time. */
 async function shown({ clock, services, view }: AnswerParts, { shard, timeoutMs }: CallOf<'shown'>): Promise<DataAnswer> {
   const replica = entryOf({ view }, shard).replicas.get(shard.shardId);
-  if (replica !== undefined) await untilShown(services, replica.key, clock.nowMs() + timeoutMs, clock);
-  return { kind: 'done', changed: 0 };
+  const isShown = replica === undefined || (await untilShown(services, replica.key, clock.nowMs() + timeoutMs, clock));
+  if (isShown) return { kind: 'done', changed: 0 };
+  throw new TroupeError('timeout', `shard ${shard.shardId} of collection ${shard.collection} has points that are not indexed yet`);
 }
 
 /**

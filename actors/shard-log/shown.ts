@@ -1,6 +1,7 @@
 /** Waits for deferred points (`prevent_unoptimized`): a write that waits for its points to be visible waits for all earlier ones too (Defer-D5). */
 
 import type { DataCall } from '../../cluster/data-messages.js';
+import { TroupeError } from '../../protocols/errors.js';
 import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 import type { NodeServices } from '../context/services.js';
 import type { Clock, EnginePort } from '../runtime/ports.js';
@@ -10,30 +11,30 @@ export function mayHide(stats: ReplicaStats | null): boolean {
   return stats !== null && (stats.defers || stats.deferredPoints > 0);
 }
 
-/** Resolves when reads see everything that the replica has applied by now, when it is closed, or at `deadlineMs`. */
+/** Resolves to true when reads see everything that the replica has applied by now or it is closed; to false at `deadlineMs`. */
 export function untilShown(
   { engine, timers }: Pick<NodeServices, 'timers'> & { readonly engine: Pick<EnginePort, 'onStats' | 'stats'> },
   key: ReplicaKey,
   deadlineMs: number,
   clock: Clock,
-): Promise<void> {
+): Promise<boolean> {
   const upTo = engine.stats(key)?.appliedOperation ?? 0;
   const isOver = () => (engine.stats(key)?.deferredFrom ?? Number.POSITIVE_INFINITY) > upTo;
   return new Promise((resolve) => {
     if (isOver()) {
-      resolve();
+      resolve(true);
       return;
     }
-    const stop = (): void => {
+    const stop = (isShown: boolean): void => {
       stopListening();
       stopTimer();
-      resolve();
+      resolve(isShown);
     };
     const stopListening = engine.onStats(() => {
-      if (isOver()) stop();
+      if (isOver()) stop(true);
     });
     // While optimizers are off, nothing may change for long.
-    const stopTimer = timers.after(Math.max(0, deadlineMs - clock.nowMs()), stop);
+    const stopTimer = timers.after(Math.max(0, deadlineMs - clock.nowMs()), () => stop(false));
   });
 }
 
@@ -52,6 +53,14 @@ export async function untilShownEverywhere(
   const timeoutMs = Math.max(1, deadlineMs - clock.nowMs());
   const call: DataCall = { kind: 'shown', shard, timeoutMs };
   const others = [...(assignments.of(shard)?.replicas ?? [])].filter(([peer, state]) => state === 'Active' && peer !== assignments.peerId);
-  await Promise.allSettled([untilShown(services, key, deadlineMs, clock), ...others.map(([peer]) => calls.call(peer, call, timeoutMs))]);
-  return clock.nowMs() < deadlineMs;
+  const asked = others.map(async ([peer]) => {
+    try {
+      await calls.call(peer, call, timeoutMs);
+      return true;
+    } catch (error) {
+      return !(error instanceof TroupeError && error.code === 'timeout');
+    }
+  });
+  const shown = await Promise.all([untilShown(services, key, deadlineMs, clock), ...asked]);
+  return shown.every((isShown) => isShown);
 }
