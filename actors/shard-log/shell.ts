@@ -38,6 +38,8 @@ interface Performing {
 }
 
 const MAILBOX_CAPACITY = 8192;
+/** An answer that a write's points are not shown yet takes so long to reach the client, who is to hear it in time. */
+const ANSWER_MS = 50;
 /**
  * How long a call to another replica may take, in milliseconds. Entries with much to apply take a while; a silent peer is also detected by
  * other means.
@@ -213,7 +215,7 @@ function acknowledge({ context }: Performing, { failure, input, numbers }: Effec
   }
   // What is not shown when the replica closes is shown when it is open again.
   const stopWaiting = context.onEnd(() => context.reply(caller, { ...written, status: 'acknowledged' }));
-  untilShownEverywhere(services, key, shard, deadlineMs, context.clock).then((shown) => {
+  untilShownEverywhere(services, key, shard, deadlineMs - ANSWER_MS, context.clock).then((shown) => {
     stopWaiting();
     // The write is on disk, and its points are shown when they are indexed: nothing that a client would have to try again.
     context.reply(caller, shown ? written : { ...written, status: 'wait_timeout' });

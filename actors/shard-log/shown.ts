@@ -61,6 +61,13 @@ export async function untilShownEverywhere(
       return !(error instanceof TroupeError && error.code === 'timeout');
     }
   });
-  const shown = await Promise.all([untilShown(services, key, deadlineMs, clock), ...asked]);
-  return shown.every((isShown) => isShown);
+  const all = Promise.all([untilShown(services, key, deadlineMs, clock), ...asked]);
+  return new Promise((resolve) => {
+    // The other replicas got the call later, and count from then.
+    const stopTimer = services.timers.after(Math.max(0, deadlineMs - clock.nowMs()), () => resolve(false));
+    all.then((shown) => {
+      stopTimer();
+      resolve(shown.every((isShown) => isShown));
+    });
+  });
 }

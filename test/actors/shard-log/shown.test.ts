@@ -110,8 +110,14 @@ test('a write is shown when all Active replicas show it: those that are Dead or 
   answer();
   world.advance(100);
   assert.equal(await seen(late), false);
-  // The other replica's time may be up a moment before this node's is.
+  // Shown here, and the other replica says nothing in time.
   hideFrom(undefined);
+  const silent = untilShownEverywhere(services, 'a/0', SHARD, clock.nowMs() + 100, clock);
+  world.advance(99);
+  assert.equal(await seen(silent), 'waits');
+  world.advance(1);
+  assert.equal(await seen(silent), false);
+  // The other replica's time may be up a moment before this node's is.
   const later = untilShownEverywhere(services, 'a/0', SHARD, clock.nowMs() + 100, clock);
   refuse(new TroupeError('timeout', 'not indexed yet'));
   assert.equal(await seen(later), false);
