@@ -43,7 +43,7 @@ test('a write that waits is answered when reads of every node see its points, wh
   const configure = (max_optimization_threads: number | 'auto') =>
     client.result('PATCH', '/collections/c', { optimizers_config: { max_optimization_threads } });
   await configure(0);
-  const late = [1, 2, 3].map((more) => write(ROUNDS + more, '&timeout=1'));
+  const late = [1, 2, 3].map((more) => write(ROUNDS + more, '&timeout=3'));
   assert.deepEqual(await Promise.all(late), ['wait_timeout', 'wait_timeout', 'wait_timeout']);
   // Node 1 has heard of the change before the writes.
   assert.ok(((await counts())[0] as number) < (ROUNDS + 1) * POINTS);
