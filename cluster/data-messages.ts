@@ -179,7 +179,21 @@ export type DataCall =
       readonly restore: string;
       readonly at: LogTag;
       readonly files: readonly { readonly path: string; readonly bytes: number }[];
-    };
+    }
+  /**
+   * As `installRestored`, and the operations of the log after `at` up to `to` belong to the restore. A kind of its own: a release that does not know it
+   * would restore without them.
+   */
+  | {
+      readonly kind: 'installUntil';
+      readonly shard: ShardAddress;
+      readonly restore: string;
+      readonly at: LogTag;
+      readonly to: LogTag;
+      readonly files: readonly { readonly path: string; readonly bytes: number }[];
+    }
+  /** Asks the shard's leader what its log has after an operation until a time. */
+  | { readonly kind: 'reachOf'; readonly shard: ShardAddress; readonly after: LogTag; readonly untilMs: number };
 
 /** One replica's part of its collection's figures. */
 export interface ShardFigures {
@@ -242,6 +256,7 @@ export type DataReply =
   | { readonly kind: 'compacted' }
   | { readonly kind: 'diverged'; readonly before: LogTag | null }
   | ({ readonly kind: 'digest' } & DigestFacts)
+  | { readonly kind: 'reach'; readonly reach: import('../protocols/model/shard-log.js').LogReach }
   | { readonly kind: 'done'; readonly changed: number }
   | { readonly kind: 'error'; readonly error: ErrorFacts };
 

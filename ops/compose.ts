@@ -81,6 +81,7 @@ export async function compose(
     ledger: memory.ledger,
     silenceMs: storage.performance.thread_silence_sec * 1000,
     disk,
+    isRestorable: storage.point_in_time_restore,
     logBudgetBytes: logBudgetBytes(storage.log_budget_mb, disk.report().totalBytes, memory.ledger.budget.bytes),
   };
   const { pool, started } = EnginePool.begin(poolOptions, await hasCollections(storage.storage_path));

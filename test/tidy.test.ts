@@ -86,7 +86,7 @@ const ENTRIES = [
  * `performance.now()`. Who may ask for the date, and what for.
  */
 const DATES: Readonly<Record<string, string>> = {
-  'storage/threads/clock.ts': 'the clock that is never set begins at the date',
+  'storage/threads/clock.ts': 'the clock that is never set begins at the date; the times of entries of a log',
   'actors/runtime/system-ports.ts': 'the date as a port of the actors',
   'ops/compose.ts': 'the date for the servers of the main thread, and for tokens',
   'ops/main.ts': 'lines of the log, and when the process started',

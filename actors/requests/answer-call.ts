@@ -28,6 +28,7 @@ import type { Clock } from '../runtime/ports.js';
 import { handOverShard } from '../shard-log/hand-over.js';
 import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
+import { reachHere } from '../snapshots/install.js';
 import { receiveRestored } from '../snapshots/send.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFigures } from './figures.js';
@@ -98,7 +99,10 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         return receiveFiles(parts.services, entryOf(parts, call.shard), call);
       case 'putRestored':
       case 'installRestored':
-        return receiveRestored(parts.services, entryOf(parts, call.shard), call);
+      case 'installUntil':
+        return receiveRestored(parts.services, entryOf(parts, call.shard), call, parts.clock.dateMs());
+      case 'reachOf':
+        return { kind: 'reach', reach: await reachHere(parts.services, entryOf(parts, call.shard), call.shard, call.after, call.untilMs) };
       default:
         return call satisfies never;
     }

@@ -23,10 +23,12 @@ export interface ArchivedCollection {
   readonly config: CollectionConfig;
   /** Empty with automatic sharding and outside of a cluster. */
   readonly keys: readonly ArchivedKey[];
+  /** When the last operation of each shard was acknowledged, a date in milliseconds; shards are missing whose log does not know. */
+  readonly times: ReadonlyMap<ShardId, number>;
 }
 
-export function describeCollection({ config, keys }: ArchivedCollection): JsonValue {
-  return { config, keys } as unknown as JsonValue;
+export function describeCollection({ config, keys, times }: ArchivedCollection): JsonValue {
+  return { config, keys, times: [...times].map(([shard, timeMs]) => ({ shard, timeMs })) } as unknown as JsonValue;
 }
 
 /** Shard keys of a collection with the ids of their shards, in the order in which they were made. */
@@ -52,8 +54,8 @@ export function isSameKey(one: ShardKey | null, other: ShardKey | null): boolean
  */
 export function archivedCollection(name: string, description: JsonValue): ArchivedCollection {
   try {
-    const { config, keys } = objectOf(description);
-    return { config: configFrom(objectOf(config)), keys: listOf(keys).map(keyFrom) };
+    const { config, keys, times } = objectOf(description);
+    return { config: configFrom(objectOf(config)), keys: listOf(keys).map(keyFrom), times: timesFrom(times) };
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
     throw new TroupeError('wrongInput', `the snapshot has no configuration that collection ${name} could have: ${error.detail}`, {
@@ -118,6 +120,18 @@ function keyFrom(value: JsonValue): ArchivedKey {
   const ids = listOf(shards);
   if (!isKey || !ids.every((id) => Number.isSafeInteger(id))) throw new TroupeError('wrongInput', 'a shard key of it is none');
   return { key: key as ShardKey, shards: ids as number[] };
+}
+
+/** Archives of earlier releases have none. */
+function timesFrom(value: JsonValue | undefined): ReadonlyMap<ShardId, number> {
+  if (value === undefined) return new Map();
+  return new Map(
+    listOf(value).map((one) => {
+      const { shard, timeMs } = objectOf(one);
+      if (!Number.isSafeInteger(shard) || !Number.isFinite(timeMs)) throw new TroupeError('wrongInput', 'a time of its shards is none');
+      return [shard as number, timeMs as number];
+    }),
+  );
 }
 
 function listOf(value: JsonValue | undefined): readonly JsonValue[] {

@@ -66,7 +66,12 @@ export async function copyCollection(
     const failed = results.find((result) => result.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
     const keys = keysOfShards(record?.shards ?? []);
-    return { described: { name, description: describeCollection({ config, keys }), shards: await Promise.all(copies) }, folders };
+    const copied = await Promise.all(copies);
+    const times = new Map(copied.flatMap(({ shard, timeMs }): [ShardId, number][] => (timeMs === null ? [] : [[shard.id, timeMs]])));
+    return {
+      described: { name, description: describeCollection({ config, keys, times }), shards: copied.map(({ shard }) => shard) },
+      folders,
+    };
   } catch (error) {
     await removeCopies(services, folders);
     throw error;
@@ -83,18 +88,17 @@ async function copyShard(
   record: CollectionRecord | null,
   shardId: ShardId,
   folder: string,
-): Promise<ArchiveShard> {
+): Promise<{ readonly shard: ArchiveShard; readonly timeMs: number | null }> {
   const { engine } = services;
   const key = entry.replicas.get(shardId)?.key;
   if (key === undefined) throw new TroupeError('unavailable', `shard ${shardId} of ${entry.name} is not on this node, or not yet`);
   for (let tries = 0; ; tries++) {
     signal.throwIfAborted();
     try {
-      const { at, files } = await engine.checkpoint(key, folder);
+      const { at, files, timeMs } = await engine.checkpoint(key, folder, false);
       const points = engine.stats(key)?.points ?? 0;
-      // The log may lose what comes after it: nobody continues from here.
       await engine.releaseCheckpoint(key);
-      return { id: shardId, key: record?.shards.get(shardId)?.key ?? null, points, at, files };
+      return { shard: { id: shardId, key: record?.shards.get(shardId)?.key ?? null, points, at, files }, timeMs };
     } catch (error) {
       const isBusy = error instanceof TroupeError && error.code === 'conflict';
       if (!isBusy || tries === BUSY_TRIES) throw error;

@@ -30,5 +30,6 @@ export const NO_ARCHIVES: ArchivePort = {
   manifestOf: reject,
   hash: reject,
   beginLogAfter: reject,
+  addToLog: reject,
   close: async () => {},
 };

@@ -1,7 +1,9 @@
 /** Restores collections and shards from archives. */
 
-import { TroupeError } from '../../protocols/errors.js';
+import type { ShardAddress } from '../../cluster/data-messages.js';
+import { errorFacts, TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ArchiveCollection, ArchiveManifest } from '../../storage/archive/manifest.js';
 import { unpackedShard } from '../../storage/archive/members.js';
@@ -10,11 +12,12 @@ import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import { type ArchivedKey, archivedCollection, incompatibility } from './archived-collection.js';
-import { installShards } from './install.js';
+import { installShards, reachHere } from './install.js';
 import type { CollectionFinder, NamedCollection } from './names.js';
 import { planRestore, type RestorePlan, type TargetShard } from './plan-restore.js';
 import { sendRestored } from './send.js';
 import type { RestoreOptions, RestoreTarget } from './snapshot-api.js';
+import { reachOfShard, requireTimes, type ShardReach } from './until.js';
 
 export interface RestoreParts {
   readonly services: NodeServices;
@@ -26,6 +29,8 @@ export interface RestoreParts {
   readonly deleteCollection: (name: string, timeoutMs?: number) => Promise<boolean>;
   readonly pause: (milliseconds: number) => Promise<void>;
   readonly nowMs: () => number;
+  /** The date, in milliseconds. */
+  readonly dateMs: () => number;
   readonly log: { warn(message: string): void };
   /** Bytes of the disk that must stay free. */
   readonly freeBytesMin: number;
@@ -45,12 +50,51 @@ const CREATE_MS = 60_000;
 /** New shards have leaders, and are open, within this time. */
 const SETTLE_MS = 60_000;
 const SETTLE_PAUSE_MS = 20;
+const TRIES_MAX = 5;
+/** A shard whose leader's node has ended has another one within this time, or none. */
+const LEADER_MS = 10_000;
+const LEADER_PAUSE_MS = 50;
+const REACH_MS = 60_000;
+/** Errors of a node that does not lead a shard any more, or is gone. */
+const LEADER_CODES: ReadonlySet<string> = new Set(['conflict', 'unavailable', 'timeout']);
 
 /**
  * Restores a file's archive. It is unpacked beside the collections and checked whole before anything of them changes; a collection that was
- * created for it goes again if the restore fails. Errors: `ArchiveError`; `wrongInput` for an archive that does not fit; those of `installShards`.
+ * created for it goes again if the restore fails. If the leader of a shard changes meanwhile, it begins anew, for the shards that are left. Result: how
+ * far the log brought each shard, of a restore to a point in time. Errors: `ArchiveError`; `wrongInput` for an archive that does not fit; those of
+ * `installShards`.
  */
-export async function restoreArchive(parts: RestoreParts, work: RestoreWork): Promise<void> {
+export async function restoreArchive(parts: RestoreParts, work: RestoreWork): Promise<readonly ShardReach[]> {
+  const run: RestoreRun = { isNew: false, plan: null, done: new Set(), reaches: new Map() };
+  try {
+    for (let tries = 1; ; tries++) {
+      try {
+        await restoreOnce(parts, work, run);
+        return [...run.reaches.values()];
+      } catch (error) {
+        if (tries === TRIES_MAX || !(await hasNewLeader(parts, work, run, error))) throw error;
+        parts.log.warn(
+          `restore of ${work.target.collection}: the leader of a shard has changed, it is planned again: ${errorFacts(error).detail}`,
+        );
+      }
+    }
+  } catch (error) {
+    if (run.isNew) await removeNew(parts, work.target.collection);
+    throw error;
+  }
+}
+
+/** What a restore has done so far. */
+interface RestoreRun {
+  /** It has created the collection. */
+  isNew: boolean;
+  plan: RestorePlan | null;
+  readonly done: Set<ShardId>;
+  readonly reaches: Map<ShardId, ShardReach>;
+}
+
+/** The files of a try that failed may have been changed already, so each try unpacks the archive. */
+async function restoreOnce(parts: RestoreParts, work: RestoreWork, run: RestoreRun): Promise<void> {
   const { archive, freeBytesMin, services } = parts;
   const { bases, file, onProgress, options, signal, target } = work;
   const folder = services.store.staging(`restore-${crypto().randomUUID()}`);
@@ -59,21 +103,46 @@ export async function restoreArchive(parts: RestoreParts, work: RestoreWork): Pr
     const unpacked = await archive.unpack({ file, bases, folder, limits, expectedSha256: options.checksum }, { signal, onProgress });
     const archived = collectionOf(unpacked.manifest, target);
     await checkShards(services, unpacked, folder);
-    const { config, keys } = archivedCollection(archived.name, archived.description);
+    const { config, keys, times } = archivedCollection(archived.name, archived.description);
     const known = parts.names.known(target.collection);
-    if (known === null) await createFor(parts, target, config, keys);
-    else checkFits(known, config);
-    try {
-      if (known === null) await createKeys(parts, target.collection, keys);
-      const found = known ?? (await settled(parts, target.collection));
-      await putInPlace(parts, work, { archived, folder, found, isNew: known === null, keys, kind: unpacked.manifest.kind });
-    } catch (error) {
-      if (known === null) await removeNew(parts, target.collection);
-      throw error;
+    if (known !== null) checkFits(known, config);
+    else {
+      if (options.until !== null) throw notThere(target.collection);
+      await createFor(parts, target, config, keys);
+      run.isNew = true;
+      await createKeys(parts, target.collection, keys);
     }
+    const found = run.isNew ? await settled(parts, target.collection) : (known as NamedCollection);
+    await putInPlace(parts, work, { archived, folder, found, run, keys, times, kind: unpacked.manifest.kind });
   } finally {
     await services.store.staged.remove(folder);
   }
+}
+
+function notThere(collection: string): TroupeError {
+  return new TroupeError(
+    'wrongInput',
+    `collection ${collection} does not exist, and \`until\` needs its log: leave out \`until\` to restore the snapshot as it is`,
+  );
+}
+
+/** Whether a restore failed because a shard that it had planned for has another leader now, which is waited for. */
+async function hasNewLeader(
+  { names, nowMs, pause }: RestoreParts,
+  { target }: RestoreWork,
+  run: RestoreRun,
+  error: unknown,
+): Promise<boolean> {
+  const left = run.plan?.installs.filter(({ leads, to }) => leads && !run.done.has(to)) ?? [];
+  if (left.length === 0 || !LEADER_CODES.has(errorFacts(error).code)) return false;
+  for (const endMs = nowMs() + LEADER_MS; nowMs() < endMs; ) {
+    const shards = names.known(target.collection)?.record?.shards;
+    if (shards === undefined) return false;
+    const leaders = left.map(({ peer, to }) => ({ planned: peer, now: shards.get(to)?.leader ?? null }));
+    if (leaders.every(({ now }) => now !== null) && leaders.some(({ now, planned }) => now !== planned)) return true;
+    await pause(LEADER_PAUSE_MS);
+  }
+  return false;
 }
 
 /** The archive's collection that fits what is restored. */
@@ -153,14 +222,15 @@ interface Unpacked {
   readonly archived: ArchiveCollection;
   readonly kind: ArchiveManifest['kind'];
   readonly keys: readonly ArchivedKey[];
+  readonly times: ReadonlyMap<ShardId, number>;
   readonly folder: string;
   readonly found: NamedCollection;
-  readonly isNew: boolean;
+  readonly run: RestoreRun;
 }
 
 async function putInPlace(parts: RestoreParts, work: RestoreWork, unpacked: Unpacked): Promise<void> {
   const { services } = parts;
-  const { archived, folder, found, isNew, keys, kind } = unpacked;
+  const { archived, folder, found, keys, kind, run } = unpacked;
   const { options, target } = work;
   const self = services.assignments.peerId;
   const plan = planRestore({
@@ -172,48 +242,90 @@ async function putInPlace(parts: RestoreParts, work: RestoreWork, unpacked: Unpa
     priority: options.priority,
     self,
     inCluster: found.record !== null,
-    isNew,
+    isNew: run.isNew,
   });
+  run.plan = plan;
   if (plan.kept.length > 0)
     parts.log.warn(
       `restore of ${found.name} with priority ${options.priority}: shards ${plan.kept.join(', ')} keep what other replicas have`,
     );
-  const here = plan.installs.filter(({ peer }) => peer === self);
-  const elsewhere = plan.installs.filter(({ peer }) => peer !== self);
-  await installHere(parts, found, folder, here);
-  for (const install of elsewhere) await installElsewhere(parts, work, found, folder, install);
+  const left = plan.installs.filter(({ to }) => !run.done.has(to));
+  // All shards are judged before the first of them changes.
+  if (options.until !== null) {
+    const { dryRun, timeMs } = options.until;
+    for (const install of left) run.reaches.set(install.to, await reachOf(parts, unpacked, install, timeMs));
+    if (dryRun) return;
+  }
+  const here = left.filter(({ peer }) => peer === self);
+  const elsewhere = left.filter(({ peer }) => peer !== self);
+  await installHere(parts, found, folder, run, here);
+  for (const install of elsewhere) await installElsewhere(parts, work, found, folder, run, install);
 }
 
 type Install = RestorePlan['installs'][number];
 
+/** How far the log of a shard brings its snapshot. Errors: those of `reachOfShard`, and of the call to its leader. */
+async function reachOf(
+  { dateMs, services }: RestoreParts,
+  { found, times }: Unpacked,
+  { from, peer, to }: Install,
+  untilMs: number,
+): Promise<ShardReach> {
+  const facts = { shardId: to, at: from.at, timeMs: times.get(from.id) ?? null, untilMs, nowMs: dateMs() };
+  requireTimes(facts);
+  if (peer === services.assignments.peerId)
+    return reachOfShard(facts, await reachHere(services, entryOf(found), { shardId: to }, from.at, untilMs));
+  const answer = await services.calls.call(peer, { kind: 'reachOf', shard: addressOf(found, to), after: from.at, untilMs }, REACH_MS);
+  if (answer.kind !== 'reach') throw new TroupeError('internal', `a question for the reach of a log is answered by ${answer.kind}`);
+  return reachOfShard(facts, answer.reach);
+}
+
 async function installHere(
-  { services }: RestoreParts,
-  { entry, name }: NamedCollection,
+  { dateMs, services }: RestoreParts,
+  found: NamedCollection,
   folder: string,
+  { done, reaches }: RestoreRun,
   installs: readonly Install[],
 ): Promise<void> {
-  if (installs.length === 0) return;
-  if (entry === null)
-    throw new TroupeError('unavailable', `collection ${name} is being created on this node: retry`, { retryAfterMs: 1000 });
-  const restored = installs.map(({ from, leads, to }) => ({ shardId: to, folder: unpackedShard(folder, 0, from.id), at: from.at, leads }));
   // A node of its own leads all its shards, and they take their places as one.
   for (const leads of [true, false]) {
-    const group = restored.filter((shard) => shard.leads === leads);
-    if (group.length > 0) await installShards(services, entry, group, leads);
+    const group = installs.filter((install) => install.leads === leads);
+    if (group.length === 0) continue;
+    const restored = group.map(({ from, to }) => ({
+      shardId: to,
+      folder: unpackedShard(folder, 0, from.id),
+      at: from.at,
+      to: reaches.get(to)?.to.tag ?? null,
+    }));
+    await installShards(services, entryOf(found), restored, leads, dateMs());
+    for (const { to } of group) done.add(to);
   }
 }
 
 async function installElsewhere(
   { services }: RestoreParts,
   { signal }: RestoreWork,
-  { name, record }: NamedCollection,
+  found: NamedCollection,
   folder: string,
+  { done, reaches }: RestoreRun,
   { from, peer, to }: Install,
 ): Promise<void> {
-  if (record === null) throw new TroupeError('unavailable', `collection ${name} is not one of the cluster`);
-  const shard = { collection: name, uid: record.uid, shardId: to };
-  const sent = { shard, to: peer, restore: crypto().randomUUID(), archived: from, folder: unpackedShard(folder, 0, from.id) };
+  const shard = addressOf(found, to);
+  const restore = crypto().randomUUID();
+  const upTo = reaches.get(to)?.to.tag ?? null;
+  const sent = { shard, to: peer, restore, archived: from, folder: unpackedShard(folder, 0, from.id), upTo };
   await sendRestored(services, sent, () => {}, signal);
+  done.add(to);
+}
+
+function addressOf({ name, record }: NamedCollection, shardId: ShardId): ShardAddress {
+  if (record === null) throw new TroupeError('unavailable', `collection ${name} is not one of the cluster`);
+  return { collection: name, uid: record.uid, shardId };
+}
+
+function entryOf({ entry, name }: NamedCollection): CollectionEntry {
+  if (entry !== null) return entry;
+  throw new TroupeError('unavailable', `collection ${name} is being created on this node: retry`, { retryAfterMs: 1000 });
 }
 
 function shardsOf({ entry, record }: NamedCollection, self: number): TargetShard[] {

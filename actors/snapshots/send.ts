@@ -3,13 +3,14 @@
 import type { DataAnswer, DataCall, PeerCalls, ShardAddress } from '../../cluster/data-messages.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
+import type { LogTag } from '../../protocols/model/shard-log.js';
 import type { ArchiveShard } from '../../storage/archive/manifest.js';
 import { isCheckpointPath, partsOfFile } from '../collection/staged-files.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import { installShards } from './install.js';
 
-export type RestoreCall = Extract<DataCall, { kind: 'putRestored' | 'installRestored' }>;
+export type RestoreCall = Extract<DataCall, { kind: 'putRestored' | 'installRestored' | 'installUntil' }>;
 
 const PART_MS = 30_000;
 const INSTALL_MS = 600_000;
@@ -23,12 +24,14 @@ export interface SentShard {
   readonly restore: string;
   readonly archived: ArchiveShard;
   readonly folder: string;
+  /** See `RestoredShard.to`. */
+  readonly upTo: LogTag | null;
 }
 
 /** Resolves when the shard's leader has installed the files. Errors: those of `installShards` there, and of the calls. */
 export async function sendRestored(
   { calls, store }: { readonly calls: PeerCalls; readonly store: Pick<NodeServices['store'], 'staged'> },
-  { archived, folder, restore, shard, to }: SentShard,
+  { archived, folder, restore, shard, to, upTo }: SentShard,
   onSent: (bytes: number) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -38,11 +41,19 @@ export async function sendRestored(
       await calls.call(to, { kind: 'putRestored', shard, restore, path: file.path, offset, bytes }, PART_MS);
       onSent(bytes.length);
     }
-  await calls.call(to, { kind: 'installRestored', shard, restore, at: archived.at, files: archived.files }, INSTALL_MS);
+  const { at, files } = archived;
+  await (upTo === null
+    ? calls.call(to, { kind: 'installRestored', shard, restore, at, files }, INSTALL_MS)
+    : calls.call(to, { kind: 'installUntil', shard, restore, at, to: upTo, files }, INSTALL_MS));
 }
 
 /** The side of the shard's leader: `done` when a part is written, or the files are installed. Errors: those of `installShards`; `outOfDisk`; `wrongInput`. */
-export async function receiveRestored(services: NodeServices, entry: CollectionEntry, call: RestoreCall): Promise<DataAnswer> {
+export async function receiveRestored(
+  services: NodeServices,
+  entry: CollectionEntry,
+  call: RestoreCall,
+  dateMs: number,
+): Promise<DataAnswer> {
   const { restore, shard } = call;
   if (!RESTORE.test(restore)) throw errorFromFacts({ code: 'wrongInput', detail: `a restore is not called ${restore}` });
   const assignment = services.assignments.of(shard);
@@ -57,7 +68,8 @@ export async function receiveRestored(services: NodeServices, entry: CollectionE
     for (const { path } of call.files) checkPath(path);
     const ready = await services.store.staged.settle(folder, call.files);
     try {
-      await installShards(services, entry, [{ shardId: shard.shardId, folder: ready, at: call.at }], true);
+      const to = call.kind === 'installUntil' ? call.to : null;
+      await installShards(services, entry, [{ shardId: shard.shardId, folder: ready, at: call.at, to }], true, dateMs);
     } finally {
       await services.store.staged.remove(ready);
     }

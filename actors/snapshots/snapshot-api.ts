@@ -3,6 +3,7 @@
 import type { Readable } from 'node:stream';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { ArchiveRange, OpenArchive, SnapshotPlace, SnapshotRecord } from '../../storage/snapshot-store/snapshot-store.js';
+import type { ShardReach } from './until.js';
 
 /**
  * Which data a restored shard has where it has other replicas.
@@ -27,6 +28,19 @@ export interface RestoreOptions {
   readonly priority: SnapshotPriority;
   /** SHA-256 that the archive must have, 64 hexadecimal digits; null: any. */
   readonly checksum: string | null;
+  /** Null: the snapshot as it is. */
+  readonly until: RestoreUntil | null;
+}
+
+/**
+ * The operations that the log of the collection has after the snapshot belong to the restore, up to this time. The collection must be the one that the
+ * snapshot was made of, and priority is `snapshot`.
+ */
+export interface RestoreUntil {
+  /** A date in milliseconds; what was acknowledged then belongs to it. */
+  readonly timeMs: number;
+  /** Only tells what a restore would do. */
+  readonly dryRun: boolean;
 }
 
 export interface ListedSnapshot extends SnapshotRecord {
@@ -73,11 +87,18 @@ export interface SnapshotApi {
   stream(collection: string, shardId: ShardId, signal: AbortSignal): Promise<Readable>;
   /** A file for an upload, below `storage.temp_path`. */
   upload(): Promise<UploadFile>;
-  /** Restores from an uploaded file, which is removed in every case. Errors: `wrongInput` for an archive that cannot be restored, with the reason. */
-  restoreUploaded(target: RestoreTarget, file: UploadFile, options: RestoreOptions): Promise<void>;
+  /**
+   * Restores from an uploaded file, which is removed in every case. Result: how far each shard was brought, of a restore to a point in time. Errors:
+   * `wrongInput` for an archive that cannot be restored, with the reason.
+   */
+  restoreUploaded(target: RestoreTarget, file: UploadFile, options: RestoreOptions): Promise<readonly ShardReach[]>;
   /**
    * Restores from a place that the request names: an HTTP(S) URL, a `file://` URI below the snapshots folder or, for a shard, the name of a
-   * snapshot of it. apiKey: sent to the URL as `api-key`; null: none. Errors: as `restoreUploaded`; `forbidden`.
+   * snapshot of it. apiKey: sent to the URL as `api-key`; null: none. Result and errors: as `restoreUploaded`; `forbidden`.
    */
-  recover(target: RestoreTarget, location: string, options: RestoreOptions & { readonly apiKey: string | null }): Promise<void>;
+  recover(
+    target: RestoreTarget,
+    location: string,
+    options: RestoreOptions & { readonly apiKey: string | null },
+  ): Promise<readonly ShardReach[]>;
 }

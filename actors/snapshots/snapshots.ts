@@ -34,6 +34,7 @@ import {
   type UploadFile,
 } from './snapshot-api.js';
 import { type HeldBases, SnapshotBases } from './snapshot-bases.js';
+import type { ShardReach } from './until.js';
 
 /** What a node needs for snapshots, beside its collections. */
 export interface SnapshotOptions {
@@ -216,17 +217,21 @@ export class Snapshots implements SnapshotApi {
     return { path, requireRoom: (bytes) => copyRoom.requireOnDisk(bytes), discard: () => rm(path, { force: true }) };
   }
 
-  async restoreUploaded(target: RestoreTarget, file: UploadFile, options: RestoreOptions): Promise<void> {
+  async restoreUploaded(target: RestoreTarget, file: UploadFile, options: RestoreOptions): Promise<readonly ShardReach[]> {
     try {
-      await this.#restore(target, options, async () => ({ path: file.path, release: async () => {} }));
+      return await this.#restore(target, options, async () => ({ path: file.path, release: async () => {} }));
     } finally {
       await file.discard();
     }
   }
 
-  async recover(target: RestoreTarget, location: string, options: RestoreOptions & { readonly apiKey: string | null }): Promise<void> {
+  async recover(
+    target: RestoreTarget,
+    location: string,
+    options: RestoreOptions & { readonly apiKey: string | null },
+  ): Promise<readonly ShardReach[]> {
     const { shardId } = target;
-    await this.#restore(target, options, async (signal) => {
+    return this.#restore(target, options, async (signal) => {
       const { locate, store, tempFolder } = this.#options;
       await this.#prepared;
       if (shardId === null || SCHEME.test(location))
@@ -339,12 +344,12 @@ export class Snapshots implements SnapshotApi {
     target: RestoreTarget,
     options: RestoreOptions,
     locate: (signal: AbortSignal) => Promise<{ readonly path: string; release(): Promise<void> }>,
-  ): Promise<void> {
+  ): Promise<readonly ShardReach[]> {
     const { clock, cluster, createCollection, deleteCollection, log, names, services, timers } = this.parts;
-    const { archive, freeBytesMin } = this.#options;
+    const { archive, dateMs, freeBytesMin } = this.#options;
     const collection = names.known(target.collection)?.name ?? target.collection;
     if (target.shardId !== null) this.check({ kind: 'shard', collection, shardId: target.shardId });
-    await this.#inTurn({ kind: 'restore', collection }, async (onProgress, signal) => {
+    return this.#inTurn({ kind: 'restore', collection }, async (onProgress, signal) => {
       const file = await locate(signal);
       let bases: HeldBases | null = null;
       try {
@@ -359,10 +364,11 @@ export class Snapshots implements SnapshotApi {
           log,
           names,
           nowMs: () => clock.nowMs(),
+          dateMs,
           pause,
           services,
         };
-        await restoreArchive(parts, {
+        return await restoreArchive(parts, {
           target: { ...target, collection },
           file: file.path,
           bases: bases.files,

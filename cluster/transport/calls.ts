@@ -38,6 +38,7 @@ const ALONE: ReadonlySet<DataCall['kind']> = new Set([
   'installFiles',
   'putRestored',
   'installRestored',
+  'installUntil',
 ]);
 
 /** This node's calls. */

@@ -1,6 +1,7 @@
 /** Operations on snapshots of a collection, a shard and the whole storage: from a request to an answer. Each throws errors of the catalogue. */
 
-import type { ListedSnapshot, RestoreTarget } from '../../actors/snapshots/snapshot-api.js';
+import type { ListedSnapshot, RestoreOptions, RestoreTarget } from '../../actors/snapshots/snapshot-api.js';
+import { type ShardReach, shownTime, type TimedOperation } from '../../actors/snapshots/until.js';
 import { TroupeError } from '../../protocols/errors.js';
 import { checkNewCollectionName, flagParameter, type QueryParameters, textParameter } from '../../protocols/rest/parameters.js';
 import { decodeRecovery, restoreParameters, shardIdFromText, snapshotWait } from '../../protocols/rest/snapshots.js';
@@ -103,8 +104,7 @@ function recover(
   options: Omit<ReturnType<typeof decodeRecovery>, 'location'>,
 ): Promise<HttpAnswer> {
   return answered(services, wait, 'restore a snapshot', placeOfTarget(target), async () => {
-    await services.node.snapshots.recover(target, location, options);
-    return true;
+    return restored(options, await services.node.snapshots.recover(target, location, options), true);
   });
 }
 
@@ -114,10 +114,30 @@ function restoring(services: DoorServices, target: RestoreTarget, query: QueryPa
   return {
     wait,
     use: async (file) => {
-      await services.node.snapshots.restoreUploaded(target, file, options);
-      return done;
+      return restored(options, await services.node.snapshots.restoreUploaded(target, file, options), done);
     },
   };
+}
+
+/** What a restore comes to; how far it went is Troupe's own, of a restore to a point in time. done: without one. */
+function restored({ until }: RestoreOptions, reaches: readonly ShardReach[], done: true | null): true | null | object {
+  if (until === null) return done;
+  return {
+    until: shownTime(until.timeMs),
+    dry_run: until.dryRun,
+    shards: reaches.map(({ bytes, from, nextMs, operations, shardId, to }) => ({
+      shard_id: shardId,
+      snapshot: shownOperation(from),
+      restored: shownOperation(to),
+      operations,
+      bytes,
+      left_out_from: nextMs === null ? null : shownTime(nextMs),
+    })),
+  };
+}
+
+function shownOperation({ tag, timeMs }: TimedOperation): object {
+  return { operation: tag.index, time: shownTime(timeMs) };
 }
 
 /** A collection that is there, or can be made under this name. Errors: `invalidPath`. */

@@ -26,6 +26,8 @@ export const SETTINGS = {
     disk_free_min_mb: orNull(integerLeaf(1, NOT_NEGATIVE)),
     disk_reserve_mb: integerLeaf(4, { min: 0, max: 1024 }),
     log_budget_mb: orNull(integerLeaf(1, POSITIVE)),
+    // Troupe's own.
+    point_in_time_restore: flagLeaf(false),
     snapshots_path: textLeaf('./snapshots'),
     snapshots_config: {
       snapshots_storage: word(['local', 's3'], 'local'),

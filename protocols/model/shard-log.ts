@@ -24,7 +24,33 @@ export interface ShardEntry {
   readonly tag: LogTag;
   /** As `encodeOperation` makes it. */
   readonly operation: Uint8Array;
+  /**
+   * When the leader took it up, right before it was acknowledged: the date by the leader's clock, in milliseconds. Absent where a release wrote it that
+   * kept no times. Nothing in the order of the log depends on it, and it may fall where clocks do.
+   */
+  readonly timeMs?: number;
 }
+
+/** How far a log goes on after an operation until a time. */
+export type LogReach =
+  | {
+      readonly kind: 'reaches';
+      /** When the operation was acknowledged that was asked for; null: not known. */
+      readonly fromMs: number | null;
+      /** The last operation of those that follow without a later one in between, or the one that was asked for, and its time. */
+      readonly to: LogTag;
+      readonly toMs: number | null;
+      readonly operations: number;
+      readonly bytes: number;
+      /** The time of the operation behind `to`; null: there is none. */
+      readonly nextMs: number | null;
+    }
+  /** The log does not go back so far: the operation that it begins after, and the time of its first one, where there is one and it is known. */
+  | { readonly kind: 'compacted'; readonly base: LogTag; readonly firstMs: number | null }
+  /** The log has another operation there, or none. */
+  | { readonly kind: 'diverged'; readonly last: LogTag }
+  /** An operation that would have to be judged has no time. */
+  | { readonly kind: 'untimed'; readonly at: LogTag };
 
 /** A write to one shard: operations of one request or of a part of one. After one that fails, the others are not executed. */
 export interface ShardWrite {

@@ -50,6 +50,8 @@ export const RESTORE_PARAMETERS = [
   WAIT_SNAPSHOT,
   query('priority', { $ref: '#/components/schemas/SnapshotPriority' }),
   query('checksum', { type: 'string', format: 'sha256' }, 'SHA-256 that the archive must have: 64 hexadecimal digits.'),
+  query('until', { type: 'string', format: 'date-time' }, 'The operations of the collection’s log up to this time follow the snapshot.'),
+  query('dry_run', { type: 'boolean' }, 'With `until`: only tell up to which operation and time the restore would go.'),
 ];
 
 export const NODES_LEVELS = '0: which peers answer; 1 (without it): how they are, and states of replicas; 2: what each replica holds, too.';

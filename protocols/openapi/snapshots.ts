@@ -1,11 +1,20 @@
 /** Schemas of snapshots. */
 
 import { RESTORE_PRIORITIES } from '../rest/snapshots.js';
-import { COUNT, described, fields, leaf, ref, TEXT, words } from './schema.js';
+import { COUNT, described, FLAG, fields, leaf, ref, TEXT, words } from './schema.js';
 
 const SHA256 = leaf<string>({ type: 'string', format: 'sha256' });
 const CHECKSUM = described('SHA-256 that the archive must have: 64 hexadecimal digits.', SHA256);
-const RECOVERY = { priority: ref('SnapshotPriority'), checksum: CHECKSUM, api_key: described('Sent to the URL as `api-key`.', TEXT) };
+const RECOVERY = {
+  priority: ref('SnapshotPriority'),
+  checksum: CHECKSUM,
+  api_key: described('Sent to the URL as `api-key`.', TEXT),
+  until: described(
+    'Troupe’s own: the operations of the collection’s log up to this time follow the snapshot. RFC 3339; the priority is `snapshot` then.',
+    leaf<string>({ type: 'string', format: 'date-time' }),
+  ),
+  dry_run: described('Troupe’s own, with `until`: only tell up to which operation and time the restore would go.', FLAG),
+};
 
 /** Bytes of an archive. */
 export const ARCHIVE = leaf<never>({ type: 'string', format: 'binary' });

@@ -1,5 +1,6 @@
 /** What requests about snapshots say: parameters, parts of paths, and the body of a recovery. */
 
+import { parseDatetime } from '../datetime.js';
 import { TroupeError } from '../errors.js';
 import type { ShardId } from '../model/cluster.js';
 import type { JsonValue } from '../model/payload.js';
@@ -15,6 +16,8 @@ export interface RestoreParameters {
   readonly priority: Priority;
   /** SHA-256 in lower-case hexadecimal digits; null: none is given. */
   readonly checksum: string | null;
+  /** Restore to a point in time: `until` in milliseconds, and `dry_run`. Null: the snapshot as it is. */
+  readonly until: { readonly timeMs: number; readonly dryRun: boolean } | null;
 }
 
 /** The body of a recovery. */
@@ -32,13 +35,14 @@ export function snapshotWait(query: QueryParameters): boolean {
   return query.wait === undefined || flagParameter(query, 'wait');
 }
 
-/** Parameters of an upload. Errors: `malformedParameter` for the priority, `invalidParameter` for the checksum. */
+/** Parameters of an upload. Errors: `malformedParameter` for priority, `until` and `dry_run`, `invalidParameter` for the checksum. */
 export function restoreParameters(query: QueryParameters): RestoreParameters {
   const priority = textParameter(query, 'priority');
   if (priority !== undefined && !isPriority(priority)) throw new TroupeError('malformedParameter', unknownPriority(priority));
   const checksum = textParameter(query, 'checksum');
   if (checksum !== undefined && !isSha256(checksum)) throw new TroupeError('invalidParameter', wrongChecksum(checksum));
-  return { priority: priority ?? DEFAULT_PRIORITY, checksum: checksum?.toLowerCase() ?? null };
+  const until = untilOf(textParameter(query, 'until'), flagParameter(query, 'dry_run'), priority, 'malformedParameter');
+  return { priority: priority ?? defaultPriority(until), checksum: checksum?.toLowerCase() ?? null, until };
 }
 
 /**
@@ -60,10 +64,14 @@ export function decodeRecovery(body: JsonValue, mayBeName: boolean): Recovery {
   if (priority !== undefined && !isPriority(priority)) throw new TroupeError('malformedBody', `\`priority\`: ${unknownPriority(priority)}`);
   const checksum = text('checksum');
   if (checksum !== undefined && !isSha256(checksum)) throw new TroupeError('invalidValue', wrongChecksum(checksum));
+  const dryRun = fields.value('dry_run');
+  if (dryRun !== undefined && typeof dryRun !== 'boolean') throw wrongType('dry_run', dryRun, 'a boolean');
+  const until = untilOf(text('until'), dryRun === true, priority, 'malformedBody');
   return {
     location,
-    priority: priority ?? DEFAULT_PRIORITY,
+    priority: priority ?? defaultPriority(until),
     checksum: checksum?.toLowerCase() ?? null,
+    until,
     apiKey: text('api_key') ?? null,
   };
 }
@@ -73,6 +81,29 @@ export function shardIdFromText(text: string): ShardId {
   const id = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (id <= SHARD_ID_MAX) return id;
   throw new TroupeError('wrongInput', `${JSON.stringify(text)} is not a shard id: expected an unsigned integer of 32 bits`);
+}
+
+function defaultPriority(until: RestoreParameters['until']): Priority {
+  return until === null ? DEFAULT_PRIORITY : 'snapshot';
+}
+
+/** priority: as it was given. */
+function untilOf(
+  text: string | undefined,
+  dryRun: boolean,
+  priority: Priority | undefined,
+  code: 'malformedBody' | 'malformedParameter',
+): RestoreParameters['until'] {
+  if (text === undefined) {
+    if (dryRun) throw new TroupeError(code, '`dry_run` goes with `until`');
+    return null;
+  }
+  const micros = parseDatetime(text);
+  if (micros === undefined)
+    throw new TroupeError(code, `\`until\`: '${text}' does not match accepted datetime format (RFC3339). Example: 2014-01-01T00:00:00Z`);
+  if (priority !== undefined && priority !== 'snapshot')
+    throw new TroupeError(code, `\`until\` goes with priority \`snapshot\`, which is the default then, and not with \`${priority}\``);
+  return { timeMs: Math.floor(micros / 1000), dryRun };
 }
 
 function isPriority(text: string): text is Priority {

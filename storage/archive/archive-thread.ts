@@ -4,7 +4,8 @@ import { lstatSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
-import type { LogTag } from '../../protocols/model/shard-log.js';
+import type { CollectionParams } from '../../protocols/model/collection.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { startThread } from '../pool/early-thread.js';
 import { threadEntry } from '../threads/entries.js';
 import { archiveErrorFromFacts } from './archive-error.js';
@@ -85,8 +86,12 @@ export class ArchiveThread implements ArchivePort {
     return (await this.run({ kind: 'hash', file }, options)) as PackedArchive;
   }
 
-  async beginLogAfter(folder: string, at: LogTag): Promise<void> {
-    await this.run({ kind: 'beginLogAfter', folder, at }, {});
+  async beginLogAfter(folder: string, at: LogTag, timeMs: number): Promise<void> {
+    await this.run({ kind: 'beginLogAfter', folder, at, timeMs }, {});
+  }
+
+  async addToLog(folder: string, entries: readonly ShardEntry[], params: CollectionParams): Promise<void> {
+    await this.run({ kind: 'addToLog', folder, entries, params }, {});
   }
 
   async close(): Promise<void> {
@@ -137,7 +142,7 @@ export class ArchiveThread implements ArchivePort {
     clearTimeout(this.idle);
     const worker = this.worker ?? this.start();
     const id = this.nextId++;
-    const tell = (message: ToArchiveThread): void => worker.postMessage(message);
+    const tell = (message: ToArchiveThread): void => worker.postMessage(message, givenWith(message));
     const cancel = (): void => tell({ kind: 'cancel', id });
     signal?.addEventListener('abort', cancel, { once: true });
     stream?.connect({ more: () => tell({ kind: 'more', id }), cancel });
@@ -297,6 +302,11 @@ async function removeBegun(work: ArchiveWork): Promise<void> {
 function requireNothing(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   throw new TroupeError('storage', `${path} is there already`, { outcome: 'none' });
+}
+
+function givenWith(message: ToArchiveThread): ArrayBuffer[] {
+  if (message.kind !== 'work' || message.work.kind !== 'addToLog') return [];
+  return message.work.entries.map(({ operation }) => operation.buffer as ArrayBuffer);
 }
 
 function cancelledByCaller(): TroupeError {

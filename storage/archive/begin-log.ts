@@ -12,9 +12,9 @@ import { damagedRecord, decodeReplicaState, encodeReplicaState, STATE_KEY } from
 /**
  * Makes the log of the copy begin after `at`, as if all that is in the copy were the effect of that operation. folder: a checkpoint's files,
  * which nobody has open; they are on disk when it resolves. at: no lower than the copy's own last operation, as versions of points are
- * numbers of operations. Errors: `storage`.
+ * numbers of operations. timeMs: the date of that operation. Errors: `storage`.
  */
-export async function beginLogAfter(folder: string, at: LogTag): Promise<void> {
+export async function beginLogAfter(folder: string, at: LogTag, timeMs: number): Promise<void> {
   await initChecksum();
   const lmdb = path.join(folder, 'lmdb');
   const copy = Environment.open(lmdb, () => {
@@ -26,7 +26,7 @@ export async function beginLogAfter(folder: string, at: LogTag): Promise<void> {
     const failed = log === undefined ? 0 : decodeLogTags(log).failed;
     copy.write(() => {
       copy.put('meta', STATE_KEY, encodeReplicaState({ ...state, appliedOperation: at.index }));
-      copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, failed)));
+      copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, failed, timeMs)));
     });
   } finally {
     await copy.close();

@@ -1,6 +1,7 @@
 /** What the archive's thread does for others: makes archives, reads them, and hashes files. `ArchiveThread` is the one that runs. */
 
-import type { LogTag } from '../../protocols/model/shard-log.js';
+import type { CollectionParams } from '../../protocols/model/collection.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { ArchiveBase, ArchiveManifest } from './manifest.js';
 
 export interface PackOrder {
@@ -89,7 +90,9 @@ export interface ArchivePort {
   /** Size and SHA-256 of any file. */
   hash(file: string, options?: ArchiveWorkOptions): Promise<PackedArchive>;
   /** See `beginLogAfter` in `begin-log.ts`. */
-  beginLogAfter(folder: string, at: LogTag): Promise<void>;
+  beginLogAfter(folder: string, at: LogTag, timeMs: number): Promise<void>;
+  /** See `addToLog` in `add-to-log.ts`. Each operation is the only content of its memory, and is given away. */
+  addToLog(folder: string, entries: readonly ShardEntry[], params: CollectionParams): Promise<void>;
   /** Ends the thread; works that are under way fail with `unavailable`. */
   close(): Promise<void>;
 }

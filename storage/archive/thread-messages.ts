@@ -1,7 +1,8 @@
 /** Messages between the main thread and the archive's thread. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { LogTag } from '../../protocols/model/shard-log.js';
+import type { CollectionParams } from '../../protocols/model/collection.js';
+import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import type { ArchiveErrorFacts } from './archive-error.js';
 import type { ArchiveManifest } from './manifest.js';
 import type { PackedArchive, PackOrder, UnpackedArchive, UnpackOrder } from './port.js';
@@ -12,7 +13,8 @@ export type FileWork =
   | { readonly kind: 'unpack'; readonly order: UnpackOrder }
   | { readonly kind: 'manifestOf'; readonly file: string }
   | { readonly kind: 'hash'; readonly file: string }
-  | { readonly kind: 'beginLogAfter'; readonly folder: string; readonly at: LogTag };
+  | { readonly kind: 'beginLogAfter'; readonly folder: string; readonly at: LogTag; readonly timeMs: number }
+  | { readonly kind: 'addToLog'; readonly folder: string; readonly entries: readonly ShardEntry[]; readonly params: CollectionParams };
 
 /** Or one whose chunks are sent as they are asked for. */
 export type ArchiveWork = FileWork | { readonly kind: 'packStream'; readonly order: PackOrder };

@@ -94,10 +94,18 @@ function workOnFile(work: FileWork, options: ArchiveWorkOptions) {
     case 'hash':
       return hashFile(work.file, options);
     case 'beginLogAfter':
-      return beginLogAfter(work.folder, work.at).then(() => undefined);
+      return beginLogAfter(work.folder, work.at, work.timeMs).then(() => undefined);
+    case 'addToLog':
+      return addToLog(work.folder, work.entries, work.params);
     default:
       throw new Error(`unknown work ${JSON.stringify(work satisfies never)}`);
   }
+}
+
+/** What decodes operations is loaded when it is needed. */
+async function addToLog(...order: Parameters<typeof import('./add-to-log.js').addToLog>): Promise<undefined> {
+  const late = await import('./add-to-log.js');
+  await late.addToLog(...order);
 }
 
 async function packOrder(order: PackOrder, file: string, options: ArchiveWorkOptions) {

@@ -1,6 +1,6 @@
 /** The file that says a folder with an LMDB file was made to the end, and of which format it is. */
 
-import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { publishByRename, syncFolderNow } from './file.js';
@@ -55,9 +55,4 @@ export function markMade(folder: string, format: number): void {
   }
   publishByRename(`${file}.tmp`, file);
   syncFolderNow(path.dirname(folder));
-}
-
-/** Marks the copy of a folder as that is marked. */
-export function copyMark(folder: string, copy: string): void {
-  copyFileSync(path.join(folder, MADE_FILE), path.join(copy, MADE_FILE));
 }

@@ -10,7 +10,7 @@ import type { AliasMap } from '../../protocols/model/alias.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { LeaderTag, LogReach, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { DiskRoom } from '../disk/disk-watch.js';
 import type { GatherAccess } from '../gather/access.js';
@@ -82,6 +82,8 @@ export interface PoolOptions {
   readonly silenceMs?: number;
   /** What the logs of all replicas may keep of applied operations (`log-budget.ts`). Default: any number of bytes. */
   readonly logBudgetBytes?: number;
+  /** Logs are kept for restores to a point in time, too (Kept-K5). */
+  readonly isRestorable?: boolean;
   /** Asked before each write that needs room on the disk. Without it the disk alone refuses. */
   readonly disk?: DiskRoom;
   /** Worker entries other than the built ones (tests). */
@@ -186,6 +188,7 @@ export class EnginePool implements ShardLogPort {
         ledger,
         sleep: options.sleep,
         logBudgetBytes: options.logBudgetBytes ?? Number.POSITIVE_INFINITY,
+        isRestorable: options.isRestorable ?? false,
       },
       this.readerPool,
       {
@@ -334,6 +337,10 @@ export class EnginePool implements ShardLogPort {
     return this.shardLogs.entriesAfter(key, after, bytesMax);
   }
 
+  reachOf(key: ReplicaKey, after: LogTag, untilMs: number): Promise<LogReach> {
+    return this.shardLogs.reachOf(key, after, untilMs);
+  }
+
   resetLog(key: ReplicaKey, at: LogTag): Promise<void> {
     return this.shardLogs.resetLog(key, at);
   }
@@ -362,8 +369,8 @@ export class EnginePool implements ShardLogPort {
     return this.shardLogs.applySettings(key, operations);
   }
 
-  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint> {
-    return this.shardLogs.checkpoint(key, folder);
+  checkpoint(key: ReplicaKey, folder: string, isFollowed: boolean): Promise<ReplicaCheckpoint> {
+    return this.shardLogs.checkpoint(key, folder, isFollowed);
   }
 
   releaseCheckpoint(key: ReplicaKey): Promise<void> {

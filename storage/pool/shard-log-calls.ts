@@ -1,6 +1,6 @@
 /** `ShardLogPort` as the main thread carries it out: by messages to the replicas' writers. */
 
-import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { LeaderTag, LogReach, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import { TAKES_ROOM } from '../../protocols/model/update.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
@@ -38,17 +38,18 @@ export class ShardLogCalls implements ShardLogPort {
     };
     const { usage, value } = await this.send(key, { kind: 'write', id: 0, key, as, write }, copies);
     if (usage !== null && measured !== undefined) addUsage(measured, usage);
-    const { carriedOut, failure, shape, tags } = value as WrittenTags;
+    const { carriedOut, failure, shape, tags, timeMs } = value as WrittenTags;
     if (undecoded !== undefined && shape !== undefined) undecoded.shape = shape;
     const entries = tags.map((tag, at) => ({
       tag,
+      timeMs,
       operation: undecoded !== undefined ? UNSENT : at < carriedOut ? (operations[at] as Uint8Array) : encodeUpdate(NOTHING),
     }));
     return { entries, failure };
   }
 
   async append(key: ReplicaKey, previous: LogTag, entries: readonly ShardEntry[], until: 'logged' | 'applied'): Promise<LogTag> {
-    const copies = entries.map(({ operation, tag }) => ({ tag, operation: copyOf(operation) }));
+    const copies = entries.map((entry) => ({ ...entry, operation: copyOf(entry.operation) }));
     const bodies = copies.map(({ operation }) => operation);
     const { value } = await this.send(key, { kind: 'append', id: 0, key, previous, entries: copies, until }, bodies);
     return value as LogTag;
@@ -60,6 +61,10 @@ export class ShardLogCalls implements ShardLogPort {
 
   entriesAfter(key: ReplicaKey, after: LogTag, bytesMax: number): Promise<LogPart> {
     return this.ask(key, { kind: 'entriesAfter', id: 0, key, after, bytesMax });
+  }
+
+  reachOf(key: ReplicaKey, after: LogTag, untilMs: number): Promise<LogReach> {
+    return this.ask(key, { kind: 'reachOf', id: 0, key, after, untilMs });
   }
 
   resetLog(key: ReplicaKey, at: LogTag): Promise<void> {
@@ -92,8 +97,8 @@ export class ShardLogCalls implements ShardLogPort {
     return this.ask(key, { kind: 'applySettings', id: 0, key, operations });
   }
 
-  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint> {
-    return this.ask(key, { kind: 'checkpoint', id: 0, key, folder });
+  checkpoint(key: ReplicaKey, folder: string, isFollowed: boolean): Promise<ReplicaCheckpoint> {
+    return this.ask(key, { kind: 'checkpoint', id: 0, key, folder, isFollowed });
   }
 
   releaseCheckpoint(key: ReplicaKey): Promise<void> {

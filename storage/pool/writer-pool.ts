@@ -44,6 +44,8 @@ export interface WriterPoolOptions {
   readonly sleep: SleepLimits | undefined;
   /** For the logs of all replicas (Kept-K1). */
   readonly logBudgetBytes: number;
+  /** See `LogShare`. */
+  readonly isRestorable: boolean;
 }
 
 export interface WriterPoolEvents {
@@ -142,7 +144,8 @@ export class WriterPool {
       close: (replica) => this.closeAsleep(replica),
       fail: (replica, error) => this.fail(replica, error),
     });
-    const logs: LogShare = { budgetBytes: options.logBudgetBytes, writers: count, asleep: this.sleepers.logKilobytes };
+    const { isRestorable, logBudgetBytes: budgetBytes } = options;
+    const logs: LogShare = { budgetBytes, writers: count, asleep: this.sleepers.logKilobytes, isRestorable };
     this.limits = {
       queuedMax: options.queuedWritesMax ?? QUEUED_WRITES_MAX,
       queuedBytesMax: options.queuedWriteBytesMax ?? queuedWriteBytesMax(options.ledger.budget),

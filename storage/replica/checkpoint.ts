@@ -8,12 +8,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { LogTag } from '../../protocols/model/shard-log.js';
-import { copyMark } from '../disk/format-marker.js';
+import { markMade } from '../disk/format-marker.js';
 import { Environment } from '../disk/lmdb.js';
 import { segmentFolder } from '../segment/sealed.js';
 import type { ReplicaCheckpoint } from '../threads/shard-log.js';
 import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from '../wal/log-tags.js';
-import { damagedRecord, decodeReplicaState, MANIFEST_KEY, STATE_KEY } from '../wal/records.js';
+import { damagedRecord, decodeReplicaState, MANIFEST_KEY, operationKey, STATE_KEY, timeOfValue } from '../wal/records.js';
+import { FORMAT_OF_COPIES } from './formats.js';
 import { decodeManifest, type Manifest } from './manifest.js';
 import { STALE_KEY } from './stale.js';
 import { UNFINISHED_KEY } from './unfinished.js';
@@ -30,10 +31,10 @@ export async function makeCheckpoint(environment: Environment, replica: string, 
     const lmdb = path.join(folder, 'lmdb');
     fs.mkdirSync(lmdb, { recursive: true });
     await environment.backup(lmdb);
-    const { at, manifest } = await withoutLog(lmdb);
+    const { at, manifest, timeMs } = await withoutLog(lmdb);
     const files = [fileIn(folder, 'lmdb/data.mdb'), ...linkSegments(replica, folder, manifest)];
-    copyMark(replica, folder);
-    return { at, folder, files: [...files, fileIn(folder, 'format.json')] };
+    markMade(folder, FORMAT_OF_COPIES);
+    return { at, timeMs, folder, files: [...files, fileIn(folder, 'format.json')] };
   } catch (error) {
     remove(folder);
     if (error instanceof TroupeError) throw error;
@@ -51,10 +52,10 @@ function remove(folder: string): void {
 }
 
 /**
- * Removes from the copied environment the operations, which lie in files that are not copied. Returns the last applied operation and the
- * manifest.
+ * Removes from the copied environment the operations, which lie in files that are not copied. Returns the last applied operation with its time,
+ * and the manifest.
  */
-async function withoutLog(lmdb: string): Promise<{ at: LogTag; manifest: Manifest }> {
+async function withoutLog(lmdb: string): Promise<{ at: LogTag; timeMs: number | null; manifest: Manifest }> {
   const copy = Environment.open(lmdb, () => {
     throw new TroupeError('storage', `the copy in ${lmdb} is empty`);
   });
@@ -64,13 +65,16 @@ async function withoutLog(lmdb: string): Promise<{ at: LogTag; manifest: Manifes
     const record = copy.get('meta', LOG_KEY);
     const tags = record === undefined ? NO_TAGS : decodeLogTags(record);
     const at = tagOf(tags, appliedOperation);
+    const logged = copy.get('wal', operationKey(appliedOperation));
+    const known = tags.origin?.index === appliedOperation ? tags.origin.timeMs : null;
+    const timeMs = logged === undefined ? known : timeOfValue(logged, `wal/${appliedOperation}`);
     copy.write(() => {
       copy.clear('wal');
-      copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, tags.failed)));
+      copy.put('meta', LOG_KEY, encodeLogTags(logBehind(at, tags.failed, timeMs)));
       // A leader has no stale buckets, so its copy has none (Bucket-B3).
       copy.remove('meta', STALE_KEY);
     });
-    return { at, manifest: decodeManifest(copy.get('meta', MANIFEST_KEY) ?? missing('manifest')) };
+    return { at, timeMs, manifest: decodeManifest(copy.get('meta', MANIFEST_KEY) ?? missing('manifest')) };
   } finally {
     await copy.close();
   }

@@ -12,10 +12,12 @@ export interface RetainingHost {
   /** `wal_capacity_mb`, in bytes. */
   readonly capacityBytes: number;
   readonly lastWriteMs: number;
+  /** Kept-K5 */
+  readonly isRestorable: boolean;
   warn(message: string): void;
 }
 
-/** Least bytes that a replica in a cluster wants to keep: another replica that missed them can still get them. */
+/** Least bytes that a replica in a cluster wants to keep: another replica that missed them can still get them. As many are kept for restores. */
 const WANTED_BYTES = 64 * 2 ** 20;
 /** A log is read or written for so long after each time. */
 const IN_USE_MS = 60_000;
@@ -23,6 +25,7 @@ const IN_USE_MS = 60_000;
 export class LogRetention {
   /** The log keeps all operations after this one: a checkpoint has the earlier ones. */
   private keptFrom = Number.POSITIVE_INFINITY;
+  private hasCheckpoint = false;
   /** The checkpoint that exists is of no use: the log could not keep what follows it (Kept-K4). */
   isCheckpointLost = false;
   /** The node's budget leaves so many bytes for this log (Kept-K1). */
@@ -42,18 +45,19 @@ export class LogRetention {
   }
 
   private get wantedBytes(): number {
-    const { capacityBytes, wal } = this.host;
-    return Math.max(capacityBytes, wal.isOrdered ? WANTED_BYTES : 0);
+    const { capacityBytes, isRestorable, wal } = this.host;
+    return Math.max(capacityBytes, wal.isOrdered || isRestorable ? WANTED_BYTES : 0);
   }
 
-  /** Keeps what follows an operation, for a checkpoint. Errors: `conflict` while another checkpoint exists. */
-  beginCheckpoint(at: number): void {
-    if (this.keepsLog || this.isCheckpointLost)
-      throw new TroupeError('conflict', 'another checkpoint of the replica has not been released yet');
-    this.keptFrom = at;
+  /** Keeps what follows an operation, for a checkpoint; null: nobody goes on from it. Errors: `conflict` while another checkpoint exists. */
+  beginCheckpoint(at: number | null): void {
+    if (this.hasCheckpoint) throw new TroupeError('conflict', 'another checkpoint of the replica has not been released yet');
+    this.hasCheckpoint = true;
+    if (at !== null) this.keptFrom = at;
   }
 
   endCheckpoint(): void {
+    this.hasCheckpoint = false;
     this.keptFrom = Number.POSITIVE_INFINITY;
     this.isCheckpointLost = false;
   }

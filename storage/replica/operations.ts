@@ -27,6 +27,8 @@ export interface NumberedOperation {
    * replica, which may lack points for a while, would have to find out by itself whether the operation failed.
    */
   readonly isLeaders?: boolean;
+  /** When it is acknowledged: see `ShardEntry`. */
+  readonly timeMs?: number | undefined;
 }
 
 /** The result of an operation. skipped: the operation that it depends on failed. isNothing: the log has `NOTHING` in its place. */
@@ -37,7 +39,7 @@ export interface OperationsHost {
   readonly wal: WriteAheadLog;
   /** Intended size of the log in bytes. */
   readonly walCapacity: number;
-  /** A copy of the replica needs the operations that follow it. */
+  /** A copy of the replica needs the operations that follow it, or a restore to a point in time may. */
   readonly keepsLog: boolean;
   /** Runs `action` in one LMDB transaction. */
   commit<T>(action: () => T): T;
@@ -115,7 +117,8 @@ export class Operations {
   }
 
   private append(numbered: readonly NumberedOperation[]): void {
-    for (const { operation, by, logged } of numbered) this.host.wal.append(operation, by, logged, this.host.walCapacity);
+    for (const { operation, by, logged, timeMs = null } of numbered)
+      this.host.wal.append(operation, by, logged, this.host.walCapacity, timeMs);
   }
 
   /** As `applying`, without pauses. Errors: also `unavailable` if a copy of the files has to be waited for. */

@@ -1,7 +1,7 @@
 /** The part of a replica that is its shard's log: where the log begins and ends, what it has, and moves of its end. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { isSameTag, type LogTag } from '../../protocols/model/shard-log.js';
+import type { LogReach, LogTag } from '../../protocols/model/shard-log.js';
 import type { LogPart, ShardPosition } from '../threads/shard-log.js';
 import type { WriteAheadLog } from '../wal/wal.js';
 import type { Operations } from './operations.js';
@@ -28,9 +28,14 @@ export class ReplicaLog {
   entriesAfter(after: LogTag, bytesMax: number): LogPart {
     const { wal } = this.host;
     if (after.index < wal.base.index) return { kind: 'compacted' };
-    if (!this.has(after)) return { kind: 'diverged', before: wal.tagBefore(after.index) };
+    if (!wal.has(after)) return { kind: 'diverged', before: wal.tagBefore(after.index) };
     const entries = wal.entriesAfter(after.index, bytesMax);
     return entries === null ? { kind: 'compacted' } : { kind: 'entries', entries, last: wal.last };
+  }
+
+  /** See `ShardLogPort.reachOf`. */
+  reachOf(after: LogTag, untilMs: number): LogReach {
+    return this.host.wal.reachOf(after, untilMs);
   }
 
   /** See `ShardLogPort.resetLog`. Operations that are logged and not applied are dropped with the log. */
@@ -49,8 +54,7 @@ export class ReplicaLog {
   rewind(to: LogTag): void {
     const { operations, wal } = this.host;
     operations.apply();
-    if (!this.has(to))
-      throw new TroupeError('conflict', `the log does not have operation ${to.index} (term ${to.term} of peer ${to.peer})`);
+    if (!wal.has(to)) throw new TroupeError('conflict', `the log does not have operation ${to.index} (term ${to.term} of peer ${to.peer})`);
     const taken = [...wal.after(to.index)].map(({ logged }) => logged.operation);
     if (taken.length === 0) return;
     this.host.transact((transaction) => {
@@ -58,12 +62,5 @@ export class ReplicaLog {
       transaction.appliedOperation = to.index;
       transaction.stale = withStale(transaction.stale, taken);
     }, false);
-  }
-
-  /** Whether the log has this operation, or begins after it. */
-  private has(tag: LogTag): boolean {
-    const { base } = this.host.wal;
-    const own = tag.index === base.index ? base : this.host.wal.tagOf(tag.index);
-    return own !== null && isSameTag(own, tag);
   }
 }

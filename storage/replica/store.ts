@@ -11,7 +11,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { LogTag } from '../../protocols/model/shard-log.js';
+import type { LogReach, LogTag } from '../../protocols/model/shard-log.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
@@ -59,6 +59,8 @@ export interface ReplicaHooks {
   beginPortion(): IsOver;
   /** Lets others work before an opening goes on. Rejects if the replica is not to be opened any more. */
   pause(): Promise<void>;
+  /** The log is kept for restores to a point in time, too (Kept-K5). */
+  readonly isRestorable?: boolean;
 }
 
 /** For so long the figures of the database are taken for those of now. */
@@ -347,7 +349,11 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   get keepsLog(): boolean {
-    return this.retention.keepsLog;
+    return this.retention.keepsLog || this.isRestorable;
+  }
+
+  get isRestorable(): boolean {
+    return this.hooks.isRestorable === true;
   }
 
   get walCapacity(): number {
@@ -367,6 +373,12 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   entriesAfter(after: LogTag, bytesMax: number): LogPart {
     this.retention.noteRead(this.hooks.now());
     return this.log.entriesAfter(after, bytesMax);
+  }
+
+  /** See `ShardLogPort.reachOf`. Whoever asks for it reads the log next. */
+  reachOf(after: LogTag, untilMs: number): LogReach {
+    this.retention.noteRead(this.hooks.now());
+    return this.log.reachOf(after, untilMs);
   }
 
   /** Removes some of what the log has beyond what it may keep. Returns whether there is more. Errors: `storage`. */
@@ -401,9 +413,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   // ---------------------------------------------------------------- a copy of the files
 
   /** See `ShardLogPort.checkpoint`. Other calls may run meanwhile. Errors: `conflict` while another checkpoint exists; `storage`. */
-  checkpoint(folder: string): Promise<ReplicaCheckpoint> {
+  checkpoint(folder: string, isFollowed = true): Promise<ReplicaCheckpoint> {
     this.operations.apply();
-    this.retention.beginCheckpoint(this.appliedOperation);
+    this.retention.beginCheckpoint(isFollowed ? this.appliedOperation : null);
     this.copying = this.copyTo(folder);
     return this.copying;
   }

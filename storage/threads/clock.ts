@@ -28,3 +28,8 @@ const offsetMs = startOfClock() + monotonicMs() - performance.now();
 export function steadyNowMs(): number {
   return Math.floor(offsetMs + performance.now());
 }
+
+/** The system's date, in milliseconds: what entries of a log are given, and nothing is decided by. */
+export function dateMs(): number {
+  return Date.now();
+}

@@ -374,6 +374,8 @@ export type ToShardLog =
   | { readonly kind: 'position'; readonly id: number; readonly key: ReplicaKey }
   /** Answered by a `LogPart`. */
   | { readonly kind: 'entriesAfter'; readonly id: number; readonly key: ReplicaKey; readonly after: LogTag; readonly bytesMax: number }
+  /** Answered by a `LogReach`. */
+  | { readonly kind: 'reachOf'; readonly id: number; readonly key: ReplicaKey; readonly after: LogTag; readonly untilMs: number }
   | { readonly kind: 'resetLog'; readonly id: number; readonly key: ReplicaKey; readonly at: LogTag }
   | { readonly kind: 'rewindLog'; readonly id: number; readonly key: ReplicaKey; readonly to: LogTag }
   /** Answered by a `ReplicaDigest`. */
@@ -386,12 +388,20 @@ export type ToShardLog =
   | { readonly kind: 'settings'; readonly id: number; readonly key: ReplicaKey }
   | { readonly kind: 'applySettings'; readonly id: number; readonly key: ReplicaKey; readonly operations: readonly Uint8Array[] }
   /** Answered by a `ReplicaCheckpoint`, possibly after the answers to later calls. */
-  | { readonly kind: 'checkpoint'; readonly id: number; readonly key: ReplicaKey; readonly folder: string }
+  | {
+      readonly kind: 'checkpoint';
+      readonly id: number;
+      readonly key: ReplicaKey;
+      readonly folder: string;
+      readonly isFollowed: boolean;
+    }
   | { readonly kind: 'releaseCheckpoint'; readonly id: number; readonly key: ReplicaKey };
 
 /** The result of a write, without the operations, which the caller has. */
 export interface WrittenTags {
   readonly tags: readonly LogTag[];
+  /** Of all of them: see `ShardEntry`. */
+  readonly timeMs: number;
   /** How many of the operations are in the log; for the others the log has `NOTHING`. */
   readonly carriedOut: number;
   readonly failure: ErrorFacts | null;

@@ -4,7 +4,7 @@
  */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { LeaderTag, LogReach, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { ReplicaKey } from './messages.js';
 
 /** The result of a write that is on disk. */
@@ -57,6 +57,8 @@ export interface BucketPoints {
 /** A copy of the replica's files as of `at`, which does not change until it is released. */
 export interface ReplicaCheckpoint {
   readonly at: LogTag;
+  /** When that operation was acknowledged: a date in milliseconds; null: not known. */
+  readonly timeMs: number | null;
   readonly folder: string;
   /** Paths below `folder`, with `/`. */
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
@@ -80,6 +82,8 @@ export interface ShardLogPort {
   position(key: ReplicaKey): Promise<ShardPosition>;
   /** Entries after an operation, at least `bytesMax` bytes of them if the log has as many. */
   entriesAfter(key: ReplicaKey, after: LogTag, bytesMax: number): Promise<LogPart>;
+  /** What the log has after an operation until a time, a date in milliseconds. Nothing is read of the operations but their times. */
+  reachOf(key: ReplicaKey, after: LogTag, untilMs: number): Promise<LogReach>;
   /**
    * Makes the log begin after `at`. The points stay as they are and are stale (`replica/stale.ts`) until later calls make them those of
    * `at`.
@@ -107,7 +111,7 @@ export interface ShardLogPort {
   settings(key: ReplicaKey): Promise<readonly Uint8Array[]>;
   /** Applies such operations outside of the log; field indexes that are not among them are removed. */
   applySettings(key: ReplicaKey, operations: readonly Uint8Array[]): Promise<void>;
-  /** Makes a checkpoint in `folder`, which is created. The log keeps later operations until `releaseCheckpoint`. */
-  checkpoint(key: ReplicaKey, folder: string): Promise<ReplicaCheckpoint>;
+  /** Makes a checkpoint in `folder`, which is created. isFollowed: the log keeps later operations until `releaseCheckpoint`. */
+  checkpoint(key: ReplicaKey, folder: string, isFollowed: boolean): Promise<ReplicaCheckpoint>;
   releaseCheckpoint(key: ReplicaKey): Promise<void>;
 }

@@ -9,6 +9,8 @@
  * - **Kept-K3** A replica that falls asleep keeps little. What those asleep keep counts, too.
  * - **Kept-K4** A checkpoint keeps the log from its operation on within half of the writer's part. Beyond that the checkpoint is lost: its
  *   transfer ends with that reason, and goes on with another method.
+ * - **Kept-K5** With `storage.point_in_time_restore`, operations of a node without a cluster get records, too, and a replica that falls asleep keeps its
+ *   log as long as those asleep keep half of the budget at most.
  */
 
 /** followed: another replica reads the log, or a checkpoint keeps it. written: it grows. */
@@ -37,6 +39,8 @@ export interface LogShare {
   readonly writers: number;
   /** Int32Array [1] in shared memory: KiB that the logs of replicas keep that are asleep. */
   readonly asleep: Int32Array;
+  /** Logs are kept for restores to a point in time, too (Kept-K5). */
+  readonly isRestorable: boolean;
 }
 
 const MEBIBYTE = 1 << 20;
@@ -66,9 +70,13 @@ export function writersPart(budgetBytes: number, asleepBytes: number, writers: n
   return Math.max(0, budgetBytes - asleepBytes) / writers;
 }
 
-/** What a replica keeps that falls asleep (Kept-K3). */
-export function sleepingBytesMax(budgetBytes: number): number {
-  return Math.min(SLEEPING_BYTES_MAX, Math.floor(budgetBytes / SLEEPERS_MAX));
+/** What a replica keeps that falls asleep (Kept-K3, Kept-K5). asleepBytes: what those keep that sleep already. */
+export function sleepingBytesMax(
+  { budgetBytes, isRestorable }: Pick<LogShare, 'budgetBytes' | 'isRestorable'>,
+  asleepBytes: number,
+): number {
+  const little = Math.min(SLEEPING_BYTES_MAX, Math.floor(budgetBytes / SLEEPERS_MAX));
+  return isRestorable ? Math.max(little, budgetBytes / 2 - asleepBytes) : little;
 }
 
 /** What a log wants that a checkpoint needs (Kept-K4). */

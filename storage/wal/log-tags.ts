@@ -20,9 +20,17 @@ export interface LogTags {
   readonly runs: readonly LogTag[];
   /** Index of the newest operation that failed or was skipped, 0 if none: operations that depend on it are not applied. */
   readonly failed: number;
+  /** When the operation of `base` was acknowledged, if it is the one that the log began after at first; null: not known. */
+  readonly origin: TimedIndex | null;
 }
 
-export const NO_TAGS: LogTags = { base: NO_TAG, runs: [], failed: 0 };
+export interface TimedIndex {
+  readonly index: number;
+  /** A date in milliseconds. */
+  readonly timeMs: number;
+}
+
+export const NO_TAGS: LogTags = { base: NO_TAG, runs: [], failed: 0, origin: null };
 
 /** Key in `meta`. */
 export const LOG_KEY = Buffer.from('log');
@@ -30,21 +38,23 @@ export const LOG_KEY = Buffer.from('log');
 const FORMAT = 1;
 
 export function encodeLogTags(tags: LogTags): Uint8Array {
-  const { base, failed, runs } = tags;
-  const text = Buffer.from(stringifyJson({ format: FORMAT, base: storedForm(base), runs: runs.map(storedForm), failed }), 'utf8');
-  return sealBody(text);
+  const { base, failed, origin, runs } = tags;
+  const timed = origin?.index === base.index ? { ...storedForm(base), timeMs: origin.timeMs } : storedForm(base);
+  const text = stringifyJson({ format: FORMAT, base: timed, runs: runs.map(storedForm), failed });
+  return sealBody(Buffer.from(text, 'utf8'));
 }
 
 /** Decodes the record of tags. Errors: `storage`. */
 export function decodeLogTags(record: Uint8Array): LogTags {
   const { format, base, runs, failed } = parseStored(unseal(record, 'meta/log')) as unknown as StoredTags;
   if (format !== FORMAT) throw new Error(`tags of the log in format ${format}, this release reads ${FORMAT}`);
-  return { base: tagFrom(base), runs: runs.map(tagFrom), failed };
+  const origin = base.timeMs === undefined ? null : { index: base.tick, timeMs: base.timeMs };
+  return { base: tagFrom(base), runs: runs.map(tagFrom), failed, origin };
 }
 
 interface StoredTags {
   readonly format: number;
-  readonly base: StoredTag;
+  readonly base: StoredTag & { readonly timeMs?: number };
   readonly runs: readonly StoredTag[];
   readonly failed: number;
 }
@@ -86,7 +96,8 @@ export function upTo(tags: LogTags, operation: number): LogTags {
   return { ...tags, runs: tags.runs.filter((run) => run.index <= operation), failed: tags.failed > operation ? 0 : tags.failed };
 }
 
-/** The tags of an empty log that begins after an operation. */
-export function logBehind(at: LogTag, failed = 0): LogTags {
-  return { ...withOperation(NO_TAGS, at, at.index), base: at, failed };
+/** The tags of an empty log that begins after an operation. timeMs: when that was acknowledged; null: not known. */
+export function logBehind(at: LogTag, failed = 0, timeMs: number | null = null): LogTags {
+  const origin = timeMs === null ? null : { index: at.index, timeMs };
+  return { ...withOperation(NO_TAGS, at, at.index), base: at, failed, origin };
 }

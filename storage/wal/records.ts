@@ -19,7 +19,8 @@
  *
  * `sealed`: u64 LE xxHash64 of what follows, then that. `checked`: u32 LE xxHash32 of what follows, then that.
  * `stored`: sealed u32 LE kind, u32 0, then the value (kind 0), or u64 LE each (kind 1): file number, offset, length and
- * xxHash64 of the value, which lies in that file (`stored-value.ts` says which values do).
+ * xxHash64 of the value, which lies in that file (`stored-value.ts` says which values do). Kinds 2 and 3 are those of an operation whose time is
+ * known: f64 LE stands before the rest, the date in milliseconds.
  * `ids` values need no checksum: the row they name holds the id again.
  */
 
@@ -165,42 +166,80 @@ export function unseal(record: Uint8Array, name: string | (() => string)): Uint8
 /** Bytes that `inlineValue` needs in front of a value. */
 export const VALUE_HEAD_BYTES = SEAL_BYTES + 8;
 
+/** And in front of one with a time. */
+export const TIMED_HEAD_BYTES = VALUE_HEAD_BYTES + 8;
+
 const INLINE = 0;
 const PLACED = 1;
+/** Added to either. */
+const TIMED = 2;
 const PLACED_BYTES = 32;
 
-/** The record of an inline value. reserved: the value after `VALUE_HEAD_BYTES` free bytes. */
-export function inlineValue(reserved: Uint8Array): Uint8Array {
-  new DataView(reserved.buffer, reserved.byteOffset + SEAL_BYTES, 8).setUint32(0, INLINE, true);
+/** Bytes in front of a value, or of its place. timeMs: null: the record has no time. */
+export function headBytes(timeMs: number | null): number {
+  return timeMs === null ? VALUE_HEAD_BYTES : TIMED_HEAD_BYTES;
+}
+
+/** The record of an inline value. reserved: the value after as many free bytes as `headBytes` says. */
+export function inlineValue(reserved: Uint8Array, timeMs: number | null = null): Uint8Array {
+  writeHead(new DataView(reserved.buffer, reserved.byteOffset, reserved.byteLength), INLINE, timeMs);
   return seal(reserved);
 }
 
 /** The record of a value that lies in a file. */
-export function placedValue({ file, offset, length, checksum }: Place): Uint8Array {
-  const record = new Uint8Array(VALUE_HEAD_BYTES + PLACED_BYTES);
+export function placedValue({ file, offset, length, checksum }: Place, timeMs: number | null = null): Uint8Array {
+  const head = headBytes(timeMs);
+  const record = new Uint8Array(head + PLACED_BYTES);
   const view = new DataView(record.buffer);
-  view.setUint32(SEAL_BYTES, PLACED, true);
-  view.setBigUint64(VALUE_HEAD_BYTES, BigInt(file), true);
-  view.setBigUint64(VALUE_HEAD_BYTES + 8, BigInt(offset), true);
-  view.setBigUint64(VALUE_HEAD_BYTES + 16, BigInt(length), true);
-  view.setBigUint64(VALUE_HEAD_BYTES + 24, checksum, true);
+  writeHead(view, PLACED, timeMs);
+  view.setBigUint64(head, BigInt(file), true);
+  view.setBigUint64(head + 8, BigInt(offset), true);
+  view.setBigUint64(head + 16, BigInt(length), true);
+  view.setBigUint64(head + 24, checksum, true);
   return seal(record);
+}
+
+function writeHead(record: DataView, kind: number, timeMs: number | null): void {
+  record.setUint32(SEAL_BYTES, timeMs === null ? kind : kind + TIMED, true);
+  record.setUint32(SEAL_BYTES + 4, 0, true);
+  if (timeMs !== null) record.setFloat64(VALUE_HEAD_BYTES, timeMs, true);
 }
 
 /** The value of a record (a view on it), or its place in a file. Errors: `storage`. */
 export function decodeValue(record: Uint8Array, name: string): Uint8Array | Place {
+  const { body, isPlaced } = openValue(record, name);
+  if (!isPlaced) return body;
+  if (body.length !== PLACED_BYTES) throw damagedRecord(name);
+  const view = new DataView(body.buffer, body.byteOffset, body.length);
+  return {
+    file: Number(view.getBigUint64(0, true)),
+    offset: Number(view.getBigUint64(8, true)),
+    length: Number(view.getBigUint64(16, true)),
+    checksum: view.getBigUint64(24, true),
+  };
+}
+
+/** The time in a record, a date in milliseconds; null: an earlier release wrote it. Errors: `storage`. */
+export function timeOfValue(record: Uint8Array, name: string): number | null {
+  return openValue(record, name).timeMs;
+}
+
+interface OpenedValue {
+  /** Behind the head. */
+  readonly body: Uint8Array;
+  readonly isPlaced: boolean;
+  readonly timeMs: number | null;
+}
+
+function openValue(record: Uint8Array, name: string): OpenedValue {
   const body = unseal(record, name);
   if (body.length < 8) throw damagedRecord(name);
   const view = new DataView(body.buffer, body.byteOffset, body.length);
   const kind = view.getUint32(0, true);
-  if (kind === INLINE) return body.subarray(8);
-  if (kind !== PLACED || body.length !== 8 + PLACED_BYTES) throw damagedRecord(name);
-  return {
-    file: Number(view.getBigUint64(8, true)),
-    offset: Number(view.getBigUint64(16, true)),
-    length: Number(view.getBigUint64(24, true)),
-    checksum: view.getBigUint64(32, true),
-  };
+  const isPlaced = kind === PLACED || kind === PLACED + TIMED;
+  if (kind === INLINE || kind === PLACED) return { body: body.subarray(8), isPlaced, timeMs: null };
+  if (kind > PLACED + TIMED || body.length < 16) throw damagedRecord(name);
+  return { body: body.subarray(16), isPlaced, timeMs: view.getFloat64(8, true) };
 }
 
 // ------------------------------------------------------------------ small checksums

@@ -4,7 +4,7 @@
  */
 
 import type { AppendFolder } from '../disk/append-file.js';
-import { decodeValue, inlineValue, placedValue, VALUE_HEAD_BYTES } from './records.js';
+import { decodeValue, headBytes, inlineValue, placedValue, VALUE_HEAD_BYTES } from './records.js';
 
 /**
  * Larger values go to the file. A point of 1536 components still lies in LMDB: this way one durable write of a point took 1 ms, and 2 ms
@@ -27,11 +27,12 @@ export function valueRoom(bytes: number): Uint8Array {
 }
 
 /**
- * The record of a value; a large value is written to `file`. reserved: the value after `VALUE_HEAD_BYTES` free bytes. Errors: `storage`.
+ * The record of a value; a large value is written to `file`. reserved: the value after as many free bytes as `headBytes` says. timeMs: of an
+ * operation; null: the record has none. Errors: `storage`.
  */
-export function storeValue(folder: AppendFolder, file: number, reserved: Uint8Array): Uint8Array {
-  if (isInline(reserved)) return inlineValue(reserved);
-  return placedValue(folder.append(file, reserved.subarray(VALUE_HEAD_BYTES)));
+export function storeValue(folder: AppendFolder, file: number, reserved: Uint8Array, timeMs: number | null = null): Uint8Array {
+  if (isInline(reserved)) return inlineValue(reserved, timeMs);
+  return placedValue(folder.append(file, reserved.subarray(headBytes(timeMs))), timeMs);
 }
 
 export function isInline(reserved: Uint8Array): boolean {

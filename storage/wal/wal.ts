@@ -8,7 +8,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
-import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
+import { isSameTag, type LogReach, type LogTag, type ShardEntry } from '../../protocols/model/shard-log.js';
 import { decodeUpdate, encodeUpdate, type LoggedOperation } from '../../protocols/update-codec.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
@@ -27,7 +27,7 @@ import {
   upTo,
   withOperation,
 } from './log-tags.js';
-import { decodeValue, operationKey, operationOfKey, VALUE_HEAD_BYTES } from './records.js';
+import { decodeValue, headBytes, operationKey, operationOfKey, timeOfValue } from './records.js';
 import { isInline, loadValue, storeValue, valueRoom } from './stored-value.js';
 
 const FIRST_KEY = operationKey(0);
@@ -141,15 +141,17 @@ export class WriteAheadLog {
     return this.base.index < operation ? this.base : null;
   }
 
-  /** Writes an operation; within a transaction. capacity: intended size of the log in bytes. */
-  append(operation: number, by: Leader, logged: LoggedOperation, capacity: number): void {
+  /**
+   * Writes an operation; within a transaction. capacity: intended size of the log in bytes. timeMs: the date, by its leader; null: not known.
+   */
+  append(operation: number, by: Leader, logged: LoggedOperation, capacity: number, timeMs: number | null): void {
     invariant(operation > this.end, 'Op-O1', () => `operation ${operation} is logged after operation ${this.end}`);
     const before = this.changedTags ?? this.tags;
     const tags = withOperation(before, by, operation);
     if (tags !== before) this.changedTags = before.runs.length > 0 ? tags : { ...tags, base: this.base };
-    const value = encodeUpdate(logged, VALUE_HEAD_BYTES, valueRoom);
+    const value = encodeUpdate(logged, headBytes(timeMs), valueRoom);
     const file = isInline(value) ? null : this.fileFor(operation, capacity);
-    this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value));
+    this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value, timeMs));
     this.appended.push({ operation, bytes: value.length + RECORD_COST_BYTES, file });
   }
 
@@ -272,10 +274,45 @@ export class WriteAheadLog {
       const operation = this.entries.operationAt(at);
       const encoded = this.encodedOf(operation);
       if (encoded === null) return null;
-      found.push({ tag: tagOf(this.tags, operation), operation: encoded });
+      const timeMs = this.timeOf(operation);
+      found.push({ tag: tagOf(this.tags, operation), operation: encoded, ...(timeMs === null ? {} : { timeMs }) });
       bytes += encoded.length;
     }
     return found;
+  }
+
+  /** When the oldest operation in the log was acknowledged; null: there is none, or its time is not known. */
+  private get firstMs(): number | null {
+    return this.entries.length === 0 ? null : this.timeOf(this.entries.operationAt(0));
+  }
+
+  /** Whether the log has this operation, or begins after it. */
+  has(tag: LogTag): boolean {
+    const { base } = this;
+    const own = tag.index === base.index ? base : this.tagOf(tag.index);
+    return own !== null && isSameTag(own, tag);
+  }
+
+  /** See `ShardLogPort.reachOf`. Errors: `storage`. */
+  reachOf(after: LogTag, untilMs: number): LogReach {
+    if (after.index < this.base.index) return { kind: 'compacted', base: this.base, firstMs: this.firstMs };
+    if (!this.has(after)) return { kind: 'diverged', last: this.last };
+    const fromMs = this.timeOf(after.index);
+    let [to, toMs, operations, bytes] = [after.index, fromMs, 0, 0];
+    let nextMs: number | null = null;
+    for (let at = this.entries.positionOf(after.index + 1); at < this.entries.length; at++) {
+      const operation = this.entries.operationAt(at);
+      const timeMs = this.timeOf(operation);
+      if (timeMs === null) return { kind: 'untimed', at: tagOf(this.tags, operation) };
+      if (timeMs > untilMs) {
+        nextMs = timeMs;
+        break;
+      }
+      [to, toMs] = [operation, timeMs];
+      operations++;
+      bytes += this.entries.bytesAt(at);
+    }
+    return { kind: 'reaches', fromMs, to: to === after.index ? after : tagOf(this.tags, to), toMs, operations, bytes, nextMs };
   }
 
   private encodedOf(operation: number): Uint8Array | null {
@@ -299,8 +336,18 @@ export class WriteAheadLog {
   }
 
   private read(operation: number): Uint8Array {
-    const record = this.environment.get('wal', operationKey(operation)) ?? new Uint8Array(0);
-    return loadValue(this.files, record, `wal/${operation}`, `operation ${operation}`);
+    return loadValue(this.files, this.recordOf(operation), `wal/${operation}`, `operation ${operation}`);
+  }
+
+  private recordOf(operation: number): Uint8Array {
+    return this.environment.get('wal', operationKey(operation)) ?? new Uint8Array(0);
+  }
+
+  /** When an operation was acknowledged, by its leader's clock: a date in milliseconds; null: the log does not know. Errors: `storage`. */
+  timeOf(operation: number): number | null {
+    const { origin } = this.tags;
+    if (origin?.index === operation) return origin.timeMs;
+    return this.tagOf(operation) === null ? null : timeOfValue(this.recordOf(operation), `wal/${operation}`);
   }
 
   private fileFor(operation: number, capacity: number): number {

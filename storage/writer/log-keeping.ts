@@ -28,7 +28,15 @@ export class LogKeeping {
   ) {}
 
   get sleepingBytesMax(): number {
-    return sleepingBytesMax(this.share.budgetBytes);
+    return sleepingBytesMax(this.share, this.asleepBytes);
+  }
+
+  get isRestorable(): boolean {
+    return this.share.isRestorable;
+  }
+
+  private get asleepBytes(): number {
+    return Atomics.load(this.share.asleep, 0) * 1024;
   }
 
   begin(log: KeptLog): void {
@@ -52,8 +60,8 @@ export class LogKeeping {
   }
 
   plan(): void {
-    const { asleep, budgetBytes, writers } = this.share;
-    const partBytes = writersPart(budgetBytes, Atomics.load(asleep, 0) * 1024, writers);
+    const { budgetBytes, writers } = this.share;
+    const partBytes = writersPart(budgetBytes, this.asleepBytes, writers);
     const nowMs = this.clock.now();
     const open = [...this.logs].flatMap((log) => (log.retention === null ? [] : [{ log, holder: log.retention.holder(partBytes, nowMs) }]));
     const { bytesMax, bytesMaxOfNew } = planLogs(

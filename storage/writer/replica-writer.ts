@@ -30,6 +30,8 @@ export interface WriterPort {
   /** A set in the form of a message that is posted next. */
   pack(set: SegmentSet): SentSet;
   now(): number;
+  /** The date, in milliseconds. */
+  dateMs(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
   /** Begin a slice of a replica's work, and a portion of it, after which others have their turn. Each returns a function that says when its time is over. */
@@ -62,6 +64,7 @@ const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   missing: (store, { ids }) => store.missing(ids),
   position: (store) => store.log.position,
   entriesAfter: (store, { after, bytesMax }) => store.entriesAfter(after, bytesMax),
+  reachOf: (store, { after, untilMs }) => store.reachOf(after, untilMs),
   resetLog: (store, { at }) => store.log.reset(at),
   rewindLog: (store, { to }) => store.log.rewind(to),
   digest: (store, { leaders }) => store.copies.digest(leaders),
@@ -77,7 +80,7 @@ const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
 };
 
 /** Messages at the front of the queue that need no points: they are carried out between the slices of an operation. */
-const BETWEEN_SLICES: ReadonlySet<ToWriter['kind']> = new Set(['position', 'entriesAfter', 'retired', 'releaseCheckpoint']);
+const BETWEEN_SLICES: ReadonlySet<ToWriter['kind']> = new Set(['position', 'entriesAfter', 'reachOf', 'retired', 'releaseCheckpoint']);
 
 /** Writes that have begun. */
 interface Running {
@@ -251,7 +254,7 @@ export class ReplicaWriter implements KeptLog {
     }
     const waiting = new Set(group.map(({ id }) => id));
     const bytes = group.reduce((sum, message) => sum + bytesOf(message), 0);
-    const work = writeGroup(store, group, () => this.port.now(), {
+    const work = writeGroup(store, group, this.port, {
       answer: (id, value, usage) => {
         waiting.delete(id);
         this.port.post({ kind: 'answer', id, value, stats: null, usage });
@@ -278,7 +281,7 @@ export class ReplicaWriter implements KeptLog {
       return;
     }
     if (message.kind === 'checkpoint') {
-      void this.checkpoint(message.id, message.folder);
+      void this.checkpoint(message);
       return;
     }
     try {
@@ -345,11 +348,11 @@ export class ReplicaWriter implements KeptLog {
   }
 
   /** Answers when the copy is made; the messages behind are carried out meanwhile. */
-  private async checkpoint(id: number, folder: string): Promise<void> {
+  private async checkpoint({ folder, id, isFollowed }: Extract<OtherMessage, { kind: 'checkpoint' }>): Promise<void> {
     try {
       const { store } = this;
       if (store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
-      const made = store.checkpoint(folder);
+      const made = store.checkpoint(folder, isFollowed);
       // The log may keep more from now on.
       this.port.logs.plan();
       const value = await made;
@@ -394,6 +397,7 @@ export class ReplicaWriter implements KeptLog {
       beginSlice: () => port.beginSlice(),
       beginPortion: () => port.beginPortion(),
       pause: () => this.pauseOpening(),
+      isRestorable: port.logs.isRestorable,
     };
   }
 

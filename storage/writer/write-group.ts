@@ -31,6 +31,13 @@ interface Planned {
   readonly usage: HardwareUsage | null;
 }
 
+export interface WriteClock {
+  /** As deadlines count, in milliseconds. */
+  now(): number;
+  /** The date, in milliseconds. */
+  dateMs(): number;
+}
+
 export interface WriteEvents {
   answer(id: number, value: WrittenTags | LogTag, usage: HardwareUsage | null): void;
   fail(id: number, error: unknown): void;
@@ -48,7 +55,7 @@ export interface WriteEvents {
 export function* writeGroup(
   store: ReplicaStore,
   group: readonly WriteMessage[],
-  now: () => number,
+  clock: WriteClock,
   on: WriteEvents,
 ): Generator<Pause, void> {
   try {
@@ -58,7 +65,7 @@ export function* writeGroup(
     for (const { id } of group) on.fail(id, refusedFor(error));
     return;
   }
-  const planned = planAll(store, group, now(), on);
+  const planned = planAll(store, group, clock, on);
   const mayFail = planned.some((plan) => plan.mayFail);
   const isWaiting = ({ until }: Planned): boolean => mayFail || until === 'applied';
   const waiting = planned.filter(isWaiting);
@@ -105,11 +112,13 @@ function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap
 }
 
 /** Messages that are refused are answered at once. */
-function planAll(store: ReplicaStore, group: readonly WriteMessage[], nowMs: number, on: WriteEvents): Planned[] {
+function planAll(store: ReplicaStore, group: readonly WriteMessage[], clock: WriteClock, on: WriteEvents): Planned[] {
   const log = new PlannedLog(store);
+  const nowMs = clock.now();
+  const timeMs = clock.dateMs();
   return group.flatMap((message) => {
     try {
-      return message.kind === 'write' ? planWrite(store, message, log, nowMs) : planAppend(store, message, log);
+      return message.kind === 'write' ? planWrite(store, message, log, nowMs, timeMs) : planAppend(store, message, log);
     } catch (error) {
       rethrowBroken(error);
       on.fail(message.id, notLogged(error));
@@ -129,6 +138,7 @@ function planWrite(
   { as, id, write }: Extract<WriteMessage, { kind: 'write' }>,
   log: PlannedLog,
   nowMs: number,
+  timeMs: number,
 ): Planned {
   if (write.deadlineMs <= nowMs) throw turnTooLate();
   const usage = write.usage === undefined ? null : noUsage();
@@ -137,7 +147,7 @@ function planWrite(
   const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));
   store.lead();
   invariant(store.stale === null, 'Bucket-B3', 'a replica that leads has buckets that nobody has compared');
-  const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true }));
+  const numbered = log.add(tags, operations).map((each) => ({ ...each, isLeaders: true, timeMs }));
   const answer = (outcomes: ReadonlyMap<number, AppliedUpdate>): WrittenTags => {
     const found = failureOf(numbered, outcomes);
     // Whoever does not wait for what it comes to is not told that a point is not there, but is told when nothing was logged for want of means.
@@ -148,6 +158,7 @@ function planWrite(
     return {
       ...(shape === null ? {} : { shape }),
       tags,
+      timeMs,
       carriedOut,
       failure: failure && { ...errorFacts(failure), reason: 'failedOnApply', outcome: failure.outcome },
     };
@@ -189,10 +200,12 @@ function planAppend(
     added.map(({ operation }) => operation),
     store.config.params,
   );
-  const numbered = log.add(
-    added.map(({ tag }) => tag),
-    operations,
-  );
+  const numbered = log
+    .add(
+      added.map(({ tag }) => tag),
+      operations,
+    )
+    .map((each, at) => ({ ...each, timeMs: added[at]?.timeMs }));
   const { last } = log;
   return { id, until, numbered, mayFail: false, answer: () => last, usage: null };
 }

@@ -3,7 +3,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
 import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
-import { steadyNowMs } from '../threads/clock.js';
+import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { CommonMemories } from '../threads/common-memories.js';
 import type { FromWriter, ToWriter } from '../threads/messages.js';
@@ -31,6 +31,7 @@ const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
   pack: (set) => memories.pack(set),
   now: () => steadyNowMs(),
+  dateMs,
   later: (run) => {
     setImmediate(() => {
       drain();

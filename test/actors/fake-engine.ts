@@ -167,6 +167,7 @@ export class FakeEngine implements EnginePort {
     return { kind: 'entries', entries: [], last: this.#endOf(key) };
   }
 
+  readonly reachOf = noLog;
   readonly resetLog = noLog;
   readonly rewindLog = noLog;
   readonly digest = noLog;

@@ -63,6 +63,30 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
     assert.ok(existsSync(join(troupe, 'data')), 'the data is in ./data');
   });
 
+  await t.test('undo the mistake of ten minutes ago, as ops/README.md says', async (context) => {
+    const settings = { ...inClone.environment, SERVICE__STORAGE__POINT_IN_TIME_RESTORE: 'true' };
+    await serve(context, start as string, http, { ...inClone, environment: settings });
+    const ask = async (code: string) => answers(await run(code.replaceAll(':6333', `:${http}`), inClone)).at(-1) as { result: unknown };
+    const cities = 'localhost:6333/collections/cities';
+    const upsert = (id: number) => ask(`curl -X PUT '${cities}/points?wait=true' -d '{"points": [{"id": ${id}, "vector": [1, 2, 3, 4]}]}'`);
+    await upsert(3);
+    await ask(`curl -X POST ${cities}/snapshots`);
+    await upsert(4);
+    const moment = new Date(Date.now() + 1).toISOString();
+    await until(
+      async () => new Date().toISOString(),
+      (now) => now > moment,
+    );
+    await ask(`curl -X POST '${cities}/points/delete?wait=true' -d '{"filter": {}}'`);
+    assert.deepEqual((await ask(`curl -X POST ${cities}/points/count -d '{}'`)).result, { count: 0 });
+    const undo = blocksOf(await readFile(join(troupe, 'ops/README.md'), 'utf8'), false).find((block) =>
+      block.includes('"until"'),
+    ) as string;
+    const done = (await ask(undo.replace(/^UNTIL=.*$/m, `UNTIL=${moment}`))).result as { shards: { operations: number }[] };
+    assert.ok(done.shards.some(({ operations }) => operations === 1));
+    assert.deepEqual((await ask(`curl -X POST ${cities}/points/count -d '{}'`)).result, { count: 4 });
+  });
+
   await t.test('within a program', async () => {
     await run(install as string, inProgram);
     await writeFile(join(program, 'search.mjs'), code as string);
@@ -105,9 +129,9 @@ async function emptyFolder(folder: string): Promise<string> {
   return folder;
 }
 
-function blocksOf(markdown: string): string[] {
+function blocksOf(markdown: string, allFenced = true): string[] {
   const fenced = /^```\w*\n([\s\S]*?)^```$/gm;
-  assert.doesNotMatch(markdown.replace(fenced, ''), /\n\n {4}\S/, 'code stands between fences, not indented');
+  if (allFenced) assert.doesNotMatch(markdown.replace(fenced, ''), /\n\n {4}\S/, 'code stands between fences, not indented');
   return [...markdown.matchAll(fenced)].map(([, code]) => code as string);
 }
 

@@ -8,7 +8,7 @@ import { type ErrorCode, type ErrorFacts, TroupeError } from '../../protocols/er
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
+import type { LeaderTag, LogReach, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
@@ -302,6 +302,20 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     });
   }
 
+  /** Nothing has a time in here. */
+  reachOf(key: ReplicaKey, after: LogTag): Promise<LogReach> {
+    const replica = this.#replica(key);
+    return replica.inTurn(async (): Promise<LogReach> => {
+      const { stored } = replica;
+      if (after.index < stored.base.index) return { kind: 'compacted', base: stored.base, firstMs: null };
+      const behind = entriesBehind(stored, after);
+      if (behind === null) return { kind: 'diverged', last: lastOf(stored) };
+      const [next] = behind;
+      if (next !== undefined) return { kind: 'untimed', at: next.tag };
+      return { kind: 'reaches', fromMs: null, to: after, toMs: null, operations: 0, bytes: 0, nextMs: null };
+    });
+  }
+
   resetLog(key: ReplicaKey, at: LogTag): Promise<void> {
     return this.#whenApplied(key, (replica) => {
       return this.disk.write(`reset ${key}`, () => {
@@ -371,7 +385,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       const bytes = checkpointBytes(stored);
       const at = stored.applied;
       await this.disk.write(`checkpoint of ${key}`, () => this.disk.files.set(`${folder}/${CHECKPOINT_FILE}`, bytes));
-      return { at, folder, files: [{ path: CHECKPOINT_FILE, bytes: bytes.length }] };
+      return { at, timeMs: null, folder, files: [{ path: CHECKPOINT_FILE, bytes: bytes.length }] };
     });
   }
 

@@ -34,7 +34,7 @@ export async function sendFiles(
   await store.staged.remove(folder);
   let made = false;
   try {
-    const { files } = await engine.checkpoint(key, folder);
+    const { files } = await engine.checkpoint(key, folder, true);
     made = true;
     const address = { shard: { collection, uid, shardId: transfer.shardId }, term, startedAt: transfer.startedAt };
     const total = files.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -58,6 +58,8 @@ const SHAPES: Shapes = {
   installFiles: { ...sent, files },
   putRestored: { shard, restore: isText, path: isText, offset: isCount, bytes: isBytes },
   installRestored: { shard, restore: isText, at: isTag, files },
+  installUntil: { shard, restore: isText, at: isTag, to: isTag, files },
+  reachOf: { shard, after: isTag, untilMs: isTime },
 };
 
 /** Whether this release knows such calls. */

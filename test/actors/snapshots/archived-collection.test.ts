@@ -12,7 +12,8 @@ import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { sampleConfig } from '../samples.js';
 
 /** What comes back through the text of an archive. */
-const back = (config: CollectionConfig) => archivedCollection('a', parseJson(stringifyJson(describeCollection({ config, keys: [] }))));
+const back = (config: CollectionConfig) =>
+  archivedCollection('a', parseJson(stringifyJson(describeCollection({ config, keys: [], times: new Map([[3, 1.5e12]]) }))));
 
 test('a configuration comes back as it was, whatever is set', () => {
   const config: CollectionConfig = {

@@ -15,6 +15,7 @@ import {
   type SnapshotFigures,
   type UploadFile,
 } from '../../../actors/snapshots/snapshot-api.js';
+import type { ShardReach } from '../../../actors/snapshots/until.js';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { ArchiveRange, OpenArchive, SnapshotPlace, SnapshotRecord } from '../../../storage/snapshot-store/snapshot-store.js';
 
@@ -145,19 +146,25 @@ export class FakeSnapshots implements SnapshotApi {
     };
   }
 
-  async restoreUploaded(target: RestoreTarget, file: UploadFile, options: RestoreOptions): Promise<void> {
+  async restoreUploaded(target: RestoreTarget, file: UploadFile, options: RestoreOptions): Promise<readonly ShardReach[]> {
     await this.before();
     const bytes = statSync(file.path).size;
     const from = bytes > 1 << 20 ? '' : readFileSync(file.path).subarray(0, SHOWN_BYTES).toString('latin1');
     await file.discard();
     if (from.startsWith('garbage')) throw new TroupeError('wrongInput', 'this is no archive');
     this.restored.push({ target, options, from, bytes });
+    return [];
   }
 
-  async recover(target: RestoreTarget, location: string, options: RestoreOptions & { readonly apiKey: string | null }): Promise<void> {
+  async recover(
+    target: RestoreTarget,
+    location: string,
+    options: RestoreOptions & { readonly apiKey: string | null },
+  ): Promise<readonly ShardReach[]> {
     await this.before();
     if (location.includes('nope')) throw new TroupeError('wrongInput', `nothing is at ${location}`);
     this.restored.push({ target, options, from: location, bytes: 0 });
+    return [];
   }
 
   #list(place: SnapshotPlace): Map<string, Kept> {

@@ -58,7 +58,7 @@ parentPort?.on('message', (message: ToWriter) => {
       if (what === 'pause') pause();
       if (what === 'publish') publish(message.key);
       const text = what === 'log' ? log.join('; ') : what;
-      const value: WrittenTags = { tags: [], carriedOut: 0, failure: { code: 'storage', detail: text } };
+      const value: WrittenTags = { tags: [], timeMs: 0, carriedOut: 0, failure: { code: 'storage', detail: text } };
       return post({ kind: 'answer', id: message.id, value, stats: statsOf(message.key) });
     }
     case 'missing':

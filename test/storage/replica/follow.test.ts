@@ -80,8 +80,8 @@ test('tags of a log are told by where each leader begins, and forgotten with its
   );
   assert.equal(tags.runs.length, 2);
   const later = behind(tags, tag('1.11'));
-  assert.deepEqual(later, { base: tag('1.11'), runs: tags.runs, failed: 0 });
-  assert.deepEqual(behind(later, tag('4.20')), { base: tag('4.20'), runs: [tag('4.20')], failed: 0 });
+  assert.deepEqual(later, { base: tag('1.11'), runs: tags.runs, failed: 0, origin: null });
+  assert.deepEqual(behind(later, tag('4.20')), { base: tag('4.20'), runs: [tag('4.20')], failed: 0, origin: null });
 });
 
 test('a node without a cluster goes on behind any log, and gives its operations no leader', () => {

@@ -642,7 +642,7 @@ test('a replica of an unknown format is refused by its number', async (t) => {
   writeFileSync(file, '{"format":3}\n');
   await assert.rejects(Replica.open(specOf(folder)), {
     code: 'storage',
-    detail: `${file}: unknown format 3; this release reads formats 4 and 5`,
+    detail: `${file}: unknown format 3; this release reads formats 4 and 5 and 6`,
   });
   writeFileSync(file, '');
   await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: `${file} is damaged` });

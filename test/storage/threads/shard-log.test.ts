@@ -303,13 +303,13 @@ test('a checkpoint that is made while writes and builds go on opens as a replica
   await seal();
   await pool.write('a/0', ...write(Array.from({ length: 300 }, (_, at) => put(500 + at, 'x'.repeat(at * 4)))));
   const target = temporaryFolder(t);
-  const copying = pool.checkpoint('a/0', target);
+  const copying = pool.checkpoint('a/0', target, true);
   const meanwhile = [
     seal(),
     ...Array.from({ length: 60 }, (_, at) => pool.write('a/0', ...write([put(at * 9, 'later'.repeat(500)), put(2000 + at)]))),
   ];
   const checkpoint = await copying;
-  await assert.rejects(pool.checkpoint('a/0', target), failsWith('conflict'));
+  await assert.rejects(pool.checkpoint('a/0', target, true), failsWith('conflict'));
   await Promise.all(meanwhile);
   await seal();
   assert.ok(checkpoint.at.index >= 901);
@@ -331,7 +331,7 @@ test('the log keeps what follows a checkpoint until it is released', async (t) =
   const pool = await poolOf(t);
   await replicaOf(t, pool, 'a/0', WIDE);
   await pool.write('a/0', ...write([large()]));
-  const { at } = await pool.checkpoint('a/0', temporaryFolder(t));
+  const { at } = await pool.checkpoint('a/0', temporaryFolder(t), true);
   for (let count = 0; count < 19; count++) await pool.write('a/0', ...write([large()]));
   assert.equal((await tail(pool, 'a/0', at)).length, 19);
   await pool.releaseCheckpoint('a/0');
@@ -339,17 +339,65 @@ test('the log keeps what follows a checkpoint until it is released', async (t) =
   assert.equal((await pool.entriesAfter('a/0', at, 1)).kind, 'compacted');
 });
 
+test('a log keeps nothing more for a copy that nobody goes on from', async (t) => {
+  const pool = await poolOf(t);
+  await replicaOf(t, pool, 'a/0', WIDE);
+  await pool.write('a/0', ...write([large()]));
+  const { at } = await pool.checkpoint('a/0', temporaryFolder(t), false);
+  await assert.rejects(pool.checkpoint('a/0', temporaryFolder(t), false), failsWith('conflict'));
+  for (let count = 0; count < 19; count++) await pool.write('a/0', ...write([large()]));
+  assert.equal((await pool.entriesAfter('a/0', at, 1)).kind, 'compacted');
+  await pool.releaseCheckpoint('a/0');
+});
+
+test('entries have the time of their leader, on every replica, and the log tells how far it reaches until a time', async (t) => {
+  const pool = await poolOf(t);
+  await replicaOf(t, pool, 'a/0');
+  const times: number[] = [];
+  for (const id of [1, 2, 3]) {
+    await pool.write('a/0', ...write([put(id), put(id + 10)]));
+    const [entry] = (await tail(pool, 'a/0', NO_TAG)).slice(-1);
+    times.push(entry?.timeMs as number);
+    await new Promise((done) => setTimeout(done, 3));
+  }
+  assert.ok(
+    times.every((time) => Math.abs(time - Date.now()) < 60_000),
+    String(times),
+  );
+  await replicaOf(t, pool, 'b/0');
+  const all = await tail(pool, 'a/0', NO_TAG);
+  await pool.append('b/0', NO_TAG, all, 'applied');
+  assert.deepEqual(await tail(pool, 'b/0', NO_TAG), all);
+  const [first, second, third] = [all[1], all[3], all[5]].map((entry) => entry?.tag as LogTag) as [LogTag, LogTag, LogTag];
+  const [firstMs, secondMs, thirdMs] = times as [number, number, number];
+  const reach = await pool.reachOf('b/0', first, secondMs);
+  assert.ok(reach.kind === 'reaches');
+  const { bytes, ...figures } = reach;
+  assert.ok(bytes > 0);
+  assert.deepEqual(figures, { kind: 'reaches', fromMs: firstMs, to: second, toMs: secondMs, operations: 2, nextMs: thirdMs });
+  const nothing = await pool.reachOf('b/0', first, secondMs - 1);
+  assert.ok(nothing.kind === 'reaches' && nothing.operations === 0 && nothing.nextMs === secondMs);
+  const whole = await pool.reachOf('b/0', first, thirdMs + 1);
+  assert.ok(whole.kind === 'reaches' && whole.to.index === third.index && whole.nextMs === null);
+  assert.deepEqual(await pool.reachOf('b/0', { ...first, term: 9 }, secondMs), { kind: 'diverged', last: third });
+  // A leader of an earlier release sends no times.
+  const tag = { ...third, index: third.index + 1 };
+  await pool.append('b/0', third, [{ tag, operation: all[0]?.operation as Uint8Array }], 'applied');
+  assert.deepEqual(await pool.reachOf('b/0', second, Date.now()), { kind: 'untimed', at: tag });
+  assert.equal((await pool.reachOf('b/0', first, secondMs)).kind, 'reaches');
+});
+
 test('a checkpoint that cannot be made leaves nothing behind, and the next one is made', async (t) => {
   const pool = await poolOf(t);
   const folder = await replicaOf(t, pool, 'a/0');
   await pool.write('a/0', ...write([put(1)]));
-  await assert.rejects(pool.checkpoint('a/0', `${folder}/format.json/below`), failsWith('storage'));
+  await assert.rejects(pool.checkpoint('a/0', `${folder}/format.json/below`, true), failsWith('storage'));
   const target = `${temporaryFolder(t)}/new`;
-  const { files } = await pool.checkpoint('a/0', target);
+  const { files } = await pool.checkpoint('a/0', target, true);
   assert.deepEqual(files.map((file) => file.path).sort(), ['format.json', 'lmdb/data.mdb']);
   // The replica closes when a copy of it is made to its end.
   await pool.releaseCheckpoint('a/0');
-  const copying = pool.checkpoint('a/0', target);
+  const copying = pool.checkpoint('a/0', target, true);
   await pool.closeReplica('a/0');
   assert.deepEqual((await copying).at, { ...LEADER, index: 1 });
 });

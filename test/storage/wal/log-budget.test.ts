@@ -47,11 +47,18 @@ test('whatever the needs are, all logs together keep no more than their part, an
 test('the logs of 5,000 replicas, almost all of them asleep, stay within the budget: each kept 64 MB before, 320 GB together', () => {
   const budget = logBudgetBytes(null, 100e9, 4e9);
   assert.equal(budget, 4e9);
-  const asleep = 4744 * sleepingBytesMax(budget);
+  const asleep = 4744 * sleepingBytesMax({ budgetBytes: budget, isRestorable: false }, 0);
   const part = writersPart(budget, asleep, 1);
   const awake = Array.from({ length: 256 }, () => holder('written', 64));
   const kept = planLogs(awake, part).bytesMax.reduce((sum, bytes) => sum + bytes, asleep);
   assert.ok(kept <= budget, `${kept} of ${budget} bytes`);
+});
+
+test('where restores to a point in time are wanted, a log stays when its replica falls asleep, as long as those asleep keep half of the budget', () => {
+  const share = { budgetBytes: 1000 * MEBIBYTE, isRestorable: true };
+  assert.equal(sleepingBytesMax(share, 0), 500 * MEBIBYTE);
+  assert.equal(sleepingBytesMax(share, 400 * MEBIBYTE), 100 * MEBIBYTE);
+  assert.equal(sleepingBytesMax(share, 600 * MEBIBYTE), sleepingBytesMax({ ...share, isRestorable: false }, 0));
 });
 
 test('the budget is a share of the disk, bounded by the memory that the node plans with, unless it is set', () => {

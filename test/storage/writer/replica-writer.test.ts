@@ -24,6 +24,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       post: (message) => said.push(message),
       pack: (set) => set,
       now: () => Date.now(),
+      dateMs: () => Date.now(),
       later: (run) => setImmediate(run),
       beginSlice: () => () => false,
       beginPortion: () => () => false,

@@ -88,7 +88,7 @@ function leader(
         await writeFile(join(folder, path), Buffer.concat([bytes, Buffer.from('more')]));
       }
       const files = Object.entries(FILES).map(([path, bytes]) => ({ path, bytes: bytes.length }));
-      return { at: { peer: 1, term: 3, index: 9 }, folder, files };
+      return { at: { peer: 1, term: 3, index: 9 }, timeMs: null, folder, files };
     },
     releaseCheckpoint: async () => {
       released += 1;
