@@ -19,12 +19,21 @@ const CONFIG = {
     plain: { size: DIM, distance: 'Cosine' },
     coded: { size: DIM, distance: 'Euclid', quantization_config: { scalar: { type: 'int8', always_ram: true } } },
     bits: { size: 64, distance: 'Dot', quantization_config: { binary: {} } },
+    parts: { size: DIM, distance: 'Euclid', quantization_config: { product: { compression: 'x16', always_ram: true } } },
+    turned: { size: DIM, distance: 'Cosine', quantization_config: { turbo: { bits: 'bits2', always_ram: true } } },
     filed: { size: DIM, distance: 'Manhattan', on_disk: true, datatype: 'float16' },
     many: { size: 4, distance: 'Cosine', multivector_config: { comparator: 'max_sim' } },
   },
   sparse_vectors: { terms: { modifier: 'idf' } },
   shard_number: 2,
-  optimizers_config: { indexing_threshold: 20, default_segment_number: 2 },
+  optimizers_config: { indexing_threshold: 20, default_segment_number: 2, prevent_unoptimized: true },
+  strict_mode_config: {
+    enabled: true,
+    unindexed_filtering_retrieve: false,
+    max_query_limit: 1000,
+    max_points_count: 10_000,
+    search_max_hnsw_ef: 200,
+  },
   hnsw_config: { m: 12 },
   metadata: { owner: 'tests' },
 };
@@ -56,6 +65,8 @@ async function filled(client: RestClient): Promise<void> {
           plain: vector(DIM),
           coded: vector(DIM),
           bits: vector(64),
+          parts: vector(DIM),
+          turned: vector(DIM),
           ...(id % 3 === 0 ? {} : { filed: vector(DIM) }),
           many: Array.from({ length: 1 + (id % 3) }, () => vector(4)),
           terms: { indices: terms, values: terms.map(() => random.unit()) },
@@ -73,7 +84,8 @@ async function filled(client: RestClient): Promise<void> {
         },
       };
     });
-    await client.result('PUT', '/collections/all/points?wait=true', { points });
+    // With `prevent_unoptimized` each one would wait for builds.
+    await client.result('PUT', '/collections/all/points?wait=false', { points });
   }
   await client.result('POST', '/collections/all/points/delete?wait=true', {
     filter: { must: [{ key: 'count', range: { gte: 100, lt: 200 } }] },
@@ -96,6 +108,9 @@ async function answersOf(client: RestClient, collection: string): Promise<unknow
     { query: vector(DIM), using: 'coded' },
     { query: vector(64), using: 'bits', params: { quantization: { rescore: true, oversampling: 4 } } },
     { query: vector(DIM), using: 'filed' },
+    { query: vector(DIM), using: 'parts', params: { quantization: { rescore: true, oversampling: 2 } } },
+    { query: vector(DIM), using: 'parts', params: { quantization: { rescore: false } } },
+    { query: vector(DIM), using: 'turned', params: { quantization: { rescore: false } } },
     { query: [vector(4), vector(4)], using: 'many' },
     { query: { indices: [1, 5, 9], values: [1, 0.5, 2] }, using: 'terms' },
     { query: vector(DIM), using: 'plain', filter },
@@ -114,6 +129,14 @@ async function answersOf(client: RestClient, collection: string): Promise<unknow
     }),
     facet: await client.result('POST', `/collections/${collection}/facet`, { key: 'word', limit: 20, exact: true }),
   };
+}
+
+/** The limits of strict mode come back, too. */
+async function isRefused(client: RestClient, collection: string): Promise<void> {
+  const path = `/collections/${collection}/points/scroll`;
+  const unindexed = { filter: { must: [{ key: 'nested[].deep.value', match: { value: 1 } }] } };
+  await assert.rejects(client.result('POST', path, unindexed), /nested/);
+  await assert.rejects(client.result('POST', path, { limit: 1001 }), /1000/);
 }
 
 async function started(t: TestContext): Promise<{ readonly node: NodeUnderTest; readonly folder: string }> {
@@ -144,6 +167,7 @@ test('a collection with every kind of vector, index and payload comes back equal
   for (const collection of ['uploaded', 'fetched', 'filed']) {
     assert.deepEqual(await answersOf(client, collection), before, collection);
     assert.deepEqual(await contentOf(client, collection), content, collection);
+    await isRefused(client, collection);
   }
 
   await client.result('POST', '/collections/all/points/delete?wait=true', { filter: {} });
