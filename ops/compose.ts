@@ -94,6 +94,7 @@ export async function compose(
     else log.debug('an engine worker started', { worker: name });
   });
   const snapshots = snapshotOptions(settings, disk.marks, identity.version, Date.now, logOf('snapshots'));
+  pool.watch(snapshots.archive);
   const starting = startNode({
     storagePath: storage.storage_path,
     pool,

@@ -14,6 +14,9 @@ import type { NodeSettings } from './config/settings.js';
 import { snapshotStoreFor, snapshotUrlsAllowed } from './config/snapshot-settings.js';
 import type { ModuleLog } from './log.js';
 
+/** With the thread that works on archives, which is watched with those of the engine. */
+export type OwnSnapshotOptions = SnapshotOptions & { readonly archive: ArchiveThread };
+
 /** dateMs: the system's date. */
 export function snapshotOptions(
   settings: NodeSettings,
@@ -21,10 +24,13 @@ export function snapshotOptions(
   version: string,
   dateMs: () => number,
   log: ModuleLog,
-): SnapshotOptions {
+): OwnSnapshotOptions {
   return {
     store: snapshotStoreFor(settings, freeBytesMin, dateMs),
-    archive: new ArchiveThread(),
+    archive: new ArchiveThread({
+      silenceMs: settings.storage.performance.thread_silence_sec * 1000,
+      onLost: (reason) => log.error('the thread that works on archives was lost: what it had begun has failed', { error: reason }),
+    }),
     tempFolder: tempFolderOf(settings),
     version,
     freeBytesMin,

@@ -7,6 +7,9 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { CollectionParams } from '../../protocols/model/collection.js';
 import type { LogTag, ShardEntry } from '../../protocols/model/shard-log.js';
 import { startThread } from '../pool/early-thread.js';
+import { SILENCE_MS, ThreadWatch, watchLimits } from '../pool/thread-watch.js';
+import { silenceEvent, type WatchedThread, type WorkerDepth, type WorkerEvent } from '../pool/worker-slots.js';
+import { steadyNowMs } from '../threads/clock.js';
 import { threadEntry } from '../threads/entries.js';
 import { archiveErrorFromFacts } from './archive-error.js';
 import type { ArchiveManifest } from './manifest.js';
@@ -22,6 +25,8 @@ export interface ArchiveThreadSettings {
   readonly idleMs?: number;
   /** Told when the thread has ended though it had work. */
   readonly onLost?: (reason: string) => void;
+  /** How long the thread may give no sign of life while something waits for it; default a minute. */
+  readonly silenceMs?: number;
 }
 
 /** Works on files that take turns in the thread; the others wait. A small one does not wait for a large one to end. */
@@ -31,6 +36,7 @@ const STREAMS_MAX = 16;
 const BUSY_RETRY_MS = 1000;
 const IDLE_MS = 10_000;
 const HEAP_MB = 512;
+const THREAD_NAME = 'archive';
 
 interface Running {
   readonly work: ArchiveWork;
@@ -41,10 +47,19 @@ interface Running {
   readonly forget: () => void;
 }
 
-export class ArchiveThread implements ArchivePort {
+interface Thread {
+  readonly worker: Worker;
+  readonly watch: ThreadWatch;
+  readonly startedMs: number;
+}
+
+export class ArchiveThread implements ArchivePort, WatchedThread {
   private readonly running = new Map<number, Running>();
   private readonly waiting: (() => void)[] = [];
-  private worker: Worker | null = null;
+  private thread: Thread | null = null;
+  private processed = 0;
+  /** Threads that were lost since the start, and why the last one was. */
+  private readonly losses: { count: number; last: string | null } = { count: 0, last: null };
   private idle: NodeJS.Timeout | undefined;
   private nextId = 1;
   private isClosed = false;
@@ -98,13 +113,42 @@ export class ArchiveThread implements ArchivePort {
     this.isClosed = true;
     clearTimeout(this.idle);
     for (const wait of this.waiting.splice(0)) wait();
-    const { worker } = this;
-    if (worker !== null) await this.lose(worker, 'the node is ending');
+    const { thread } = this;
+    if (thread !== null) await this.lose(thread, 'the node is ending');
   }
 
   /** Whether there is a thread now. */
   get isUp(): boolean {
-    return this.worker !== null;
+    return this.thread !== null;
+  }
+
+  /** A thread that does not answer is ended: its works fail, and the next one begins another thread. */
+  look(tell: (event: WorkerEvent) => void): void {
+    if (this.thread === null) return;
+    const { watch, worker } = this.thread;
+    const [first] = this.running.values();
+    const finding = watch.look(first === undefined ? null : `${first.work.kind} of an archive`);
+    if (finding === 'terminate') void worker.terminate();
+    else if (finding !== 'fine') tell(silenceEvent(THREAD_NAME, 'archive', finding, watch));
+  }
+
+  depth(nowMs: number): WorkerDepth | null {
+    if (this.thread === null) return null;
+    const { startedMs, watch } = this.thread;
+    const stuck = watch.silence;
+    return {
+      name: THREAD_NAME,
+      kind: 'archive',
+      begun: true,
+      up: stuck === null,
+      stuck,
+      depth: this.running.size + this.waiting.length,
+      queuedBytes: 0,
+      processed: this.processed,
+      restarts: this.losses.count,
+      uptimeMs: nowMs - startedMs,
+      lastError: this.losses.last,
+    };
   }
 
   private async run(work: FileWork, options: ArchiveWorkOptions): Promise<unknown> {
@@ -140,7 +184,7 @@ export class ArchiveThread implements ArchivePort {
     if (this.isClosed) throw new TroupeError('unavailable', 'the node is ending');
     if (signal?.aborted) throw cancelledByCaller();
     clearTimeout(this.idle);
-    const worker = this.worker ?? this.start();
+    const { worker } = this.thread ?? this.start();
     const id = this.nextId++;
     const tell = (message: ToArchiveThread): void => worker.postMessage(message, givenWith(message));
     const cancel = (): void => tell({ kind: 'cancel', id });
@@ -157,14 +201,20 @@ export class ArchiveThread implements ArchivePort {
     return count;
   }
 
-  private start(): Worker {
-    const { entry, heapMegabytes } = this.settings;
-    const worker = startThread(entry ?? threadEntry('archive'), 'archive', null, heapMegabytes ?? HEAP_MB);
-    this.worker = worker;
+  private start(): Thread {
+    const { entry, heapMegabytes, silenceMs } = this.settings;
+    const watch = new ThreadWatch(watchLimits(silenceMs ?? SILENCE_MS));
+    const data = { pulse: watch.data };
+    const worker = startThread(entry ?? threadEntry('archive'), THREAD_NAME, data, heapMegabytes ?? HEAP_MB, [watch.data.port]);
+    const thread = { worker, watch, startedMs: steadyNowMs() };
+    this.thread = thread;
     worker.on('message', (message: FromArchiveThread) => this.take(message));
-    worker.on('error', (error) => void this.lose(worker, error instanceof Error ? error.message : String(error)));
-    worker.on('exit', (code) => void this.lose(worker, `it ended with code ${code}`));
-    return worker;
+    worker.on('error', (error) => void this.lose(thread, error instanceof Error ? error.message : String(error)));
+    worker.on('exit', (code) => {
+      watch.close();
+      void this.lose(thread, `it ended with code ${code}`);
+    });
+    return thread;
   }
 
   private take(message: FromArchiveThread): void {
@@ -196,25 +246,30 @@ export class ArchiveThread implements ArchivePort {
   private end(id: number, { forget }: Running): void {
     forget();
     this.running.delete(id);
+    this.processed++;
     this.waiting.shift()?.();
-    if (this.running.size > 0 || this.worker === null) return;
-    const { worker } = this;
+    const { thread } = this;
+    if (this.running.size > 0 || thread === null) return;
     // Idle it keeps no process alive.
-    worker.unref();
+    thread.worker.unref();
     this.idle = setTimeout(() => {
-      if (this.running.size === 0) void this.lose(worker, 'idle');
+      if (this.running.size === 0) void this.lose(thread, 'idle');
     }, this.settings.idleMs ?? IDLE_MS);
     this.idle.unref();
   }
 
   /** Ends a thread, if it has not ended. What it had begun is removed, its callers are told, and the next work starts another one. */
-  private async lose(worker: Worker, reason: string): Promise<void> {
-    if (this.worker !== worker) return;
-    this.worker = null;
+  private async lose(thread: Thread, reason: string): Promise<void> {
+    if (this.thread !== thread) return;
+    this.thread = null;
     const lost = [...this.running.values()];
     this.running.clear();
-    if (lost.length > 0 && !this.isClosed) this.settings.onLost?.(reason);
-    await worker.terminate();
+    if (lost.length > 0 && !this.isClosed) {
+      this.losses.count++;
+      this.losses.last = reason;
+      this.settings.onLost?.(reason);
+    }
+    await thread.worker.terminate();
     for (const { fail, forget, work } of lost) {
       forget();
       await removeBegun(work);

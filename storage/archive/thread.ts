@@ -1,6 +1,8 @@
 /** Worker entry: packs, unpacks and hashes at a low priority of the system. Works take turns, a chunk each. See `thread-messages.ts`. */
 
 import { parentPort } from 'node:worker_threads';
+// Answers the watch from the beginning.
+import '../threads/pulse.js';
 import { initChecksum } from '../disk/checksum.js';
 import { lowerPriority } from '../threads/low-priority.js';
 import { archiveErrorFacts } from './archive-error.js';

@@ -15,7 +15,7 @@ import { LOOK_EVERY_MS, type Silence, ThreadWatch, type WatchLimits } from './th
 /** One worker for telemetry. */
 export interface WorkerDepth {
   readonly name: string;
-  readonly kind: 'reader' | 'writer' | 'builder' | 'gather' | 'keeper';
+  readonly kind: 'reader' | 'writer' | 'builder' | 'gather' | 'keeper' | 'archive';
   /** False for a thread that nothing has needed yet. */
   readonly begun: boolean;
   /** It runs, and answers as far as is known. */
@@ -33,7 +33,7 @@ export interface WorkerDepth {
 
 export interface WorkerEvent {
   readonly name: string;
-  readonly kind: 'reader' | 'writer' | 'builder' | 'gather' | 'keeper';
+  readonly kind: 'reader' | 'writer' | 'builder' | 'gather' | 'keeper' | 'archive';
   /** silent: it has not answered for a while. stuck: it cannot be ended either; the process should end. */
   readonly event: 'started' | 'lost' | 'silent' | 'stuck';
   readonly error: string | null;
