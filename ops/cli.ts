@@ -2,6 +2,7 @@
 
 import { parseArgs } from 'node:util';
 import type { StartRestore } from '../actors/snapshots/restore-at-start.js';
+import { parseDatetime } from '../protocols/datetime.js';
 import { peerUri } from './peer-uri.js';
 import { TOOLS, type ToolName } from './tools/names.js';
 
@@ -32,6 +33,8 @@ export type Command =
       /** Null: the name that the collection had. */
       readonly collection: string | null;
       readonly force: boolean;
+      /** The log of the collection follows the snapshot up to this date in milliseconds; null: the snapshot as it is. */
+      readonly untilMs: number | null;
       readonly dryRun: boolean;
       readonly configPath: string | undefined;
     }
@@ -70,6 +73,8 @@ Options:
   --force_snapshot       with these and with restore: replace collections that exist
   --collection <name>    of restore: the collection that it becomes; without it, the one that it was
   --disable-telemetry    accepted for compatibility: nothing is ever sent anywhere
+  --until <time>         of restore: bring the snapshot on with what the log of the collection has up to then, such as
+                         2026-11-25T19:00:00Z; the collection is replaced
   --unpack               of verify: unpack the shards of a snapshot one after the other (in storage.temp_path), and look through
                          their records, too
   --version              print the version
@@ -108,6 +113,7 @@ export function parseCommandLine(
         unpack: { type: 'boolean' },
         'dry-run': { type: 'boolean' },
         collection: { type: 'string' },
+        until: { type: 'string' },
       },
       strict: true,
       allowPositionals: true,
@@ -120,7 +126,7 @@ export function parseCommandLine(
   const configPath = values['config-path'] as string | undefined;
   const [command, path, ...rest] = words;
   if (command === 'restore') return restoreCommand(path, rest, values, configPath);
-  for (const name of ['dry-run', 'collection'])
+  for (const name of ['dry-run', 'collection', 'until'])
     if (values[name] !== undefined) return { kind: 'refuse', message: `--${name} is an option of \`troupe restore\`\n\n${USAGE}` };
   if (command === 'verify' && rest.length === 0) return { kind: 'verify', path: path ?? null, unpack: values.unpack === true, configPath };
   if (command !== undefined) {
@@ -152,11 +158,15 @@ function restoreCommand(
     (name) => values[name] !== undefined,
   );
   if (other !== undefined) return { kind: 'refuse', message: `--${other} is no option of \`troupe restore\`\n\n${USAGE}` };
+  const until = values.until as string | undefined;
+  const micros = until === undefined ? null : parseDatetime(until);
+  if (micros === undefined) return { kind: 'refuse', message: `--until: '${until}' is no time such as 2026-11-25T19:00:00Z\n` };
   return {
     kind: 'restore',
     path,
     collection: (values.collection ?? null) as string | null,
     force: isForced(values),
+    untilMs: micros === null ? null : Math.floor(micros / 1000),
     dryRun: values['dry-run'] === true,
     configPath,
   };

@@ -4,6 +4,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { loadCollection } from '../actors/collection/store.js';
 import { archivedCollection, incompatibility } from '../actors/snapshots/archived-collection.js';
+import { type ShardReach, shownReach } from '../actors/snapshots/until.js';
+import { reachesOfStopped } from '../actors/snapshots/until-at-start.js';
 import { errorFacts, TroupeError } from '../protocols/errors.js';
 import { checkNewCollectionName } from '../protocols/rest/parameters.js';
 import type { ArchiveCollection, ArchiveManifest } from '../storage/archive/manifest.js';
@@ -13,6 +15,8 @@ import { initChecksum } from '../storage/disk/checksum.js';
 import { freeForStart, marksOfFolder } from '../storage/disk/disk-watch.js';
 import { folderName } from '../storage/disk/folder-name.js';
 import { isSnapshotName } from '../storage/snapshot-store/snapshot-store.js';
+import { dateMs } from '../storage/threads/clock.js';
+import { verifyReplicas } from '../storage/verify/verify-lmdb.js';
 import type { NodeSettings } from './config/settings.js';
 import { lockStorage } from './lock/storage-lock.js';
 import { restoreBeforeStart } from './restore-before-start.js';
@@ -25,6 +29,8 @@ export interface RestoreOrder {
   readonly collection: string | null;
   /** `--force_snapshot`: a collection that exists is replaced. */
   readonly force: boolean;
+  /** `--until`, a date in milliseconds: what is there is replaced, and its log follows the snapshot; null: the snapshot as it is. */
+  readonly untilMs: number | null;
 }
 
 /** How long a node that ends is waited for. */
@@ -32,7 +38,7 @@ const LOCK_PATIENCE_MS = 1000;
 
 /** Restores, under the lock of the storage folder. print: gets a line for what was done. Errors: as `restoreAtStart`; the folder is in use. */
 export async function restoreStopped(settings: NodeSettings, order: RestoreOrder, print: (line: string) => void): Promise<void> {
-  const { collection, force, path } = order;
+  const { collection, force, path, untilMs } = order;
   await initChecksum();
   const manifest = await manifestOfFile(path);
   const [refusal] = refusalsOf(settings, manifest, order);
@@ -45,7 +51,12 @@ export async function restoreStopped(settings: NodeSettings, order: RestoreOrder
     const wanted =
       manifest.kind === 'full'
         ? { collections: [], storage: path, force }
-        : { collections: [{ file: path, collection: name }], storage: null, force };
+        : {
+            collections: [{ file: path, collection: name }],
+            storage: null,
+            force: force || untilMs !== null,
+            ...(untilMs === null ? {} : { untilMs }),
+          };
     await restoreBeforeStart(settings, wanted, { info: print, warn: print });
   } finally {
     lock.release();
@@ -88,9 +99,14 @@ async function describeOne(settings: NodeSettings, order: RestoreOrder, print: (
   const effects: string[] = [];
   for (const archived of manifest.collections) {
     const name = manifest.kind === 'full' ? archived.name : (order.collection ?? archived.name);
-    const { effect, refusal } = await effectOn(storagePath, name, archived, order.force);
+    const { effect, refusal } = await effectOn(storagePath, name, archived, order.force || order.untilMs !== null);
     effects.push(effect);
     if (refusal !== null) refusals.push(refusal);
+    else if (order.untilMs !== null) {
+      const reached = await reachedBy(storagePath, name, archived, order.untilMs);
+      if (typeof reached === 'string') refusals.push(reached);
+      else effects.push(...reached.map((reach) => `bring ${shownReach(reach)}`));
+    }
   }
   const noRoom = lackOfRoom(settings, manifest);
   if (noRoom !== null) refusals.push(noRoom);
@@ -109,9 +125,29 @@ function describeCollectionOf({ name, shards }: ArchiveCollection): string {
   return `collection ${name}: shards ${ids}, ${points} points, ${files.length} files (${sum(files)} bytes)${left}`;
 }
 
+/** How far the logs of the collection would bring the snapshot; a text says why they would not. */
+async function reachedBy(
+  storagePath: string,
+  name: string,
+  archived: ArchiveCollection,
+  untilMs: number,
+): Promise<readonly ShardReach[] | string> {
+  const lock = await lockStorage(storagePath, LOCK_PATIENCE_MS, () => {});
+  try {
+    const collectionsPath = join(storagePath, 'collections');
+    return await reachesOfStopped({ collectionsPath, name, archived, untilMs, nowMs: dateMs(), verify: verifyReplicas });
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    return error.detail;
+  } finally {
+    lock.release();
+  }
+}
+
 /** What refuses the restore whatever the storage folder has. */
-function refusalsOf({ cluster }: NodeSettings, { collections, kind }: ArchiveManifest, { collection }: RestoreOrder): string[] {
+function refusalsOf({ cluster }: NodeSettings, { collections, kind }: ArchiveManifest, { collection, untilMs }: RestoreOrder): string[] {
   const refusals: string[] = [];
+  if (kind !== 'collection' && untilMs !== null) refusals.push('--until: give the snapshot of a collection');
   if (cluster.enabled) refusals.push('this is a node of a cluster (cluster.enabled), where snapshots are restored by requests');
   if (kind === 'full' && collection !== null)
     refusals.push('--collection: a snapshot of a whole storage brings the names of its collections');

@@ -1,8 +1,10 @@
 /** Restores snapshots before a node opens its collections. */
 
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
+import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { basesBeside } from '../../storage/archive/bases.js';
 import type { ArchiveCollection, ArchiveKind, ArchiveManifest } from '../../storage/archive/manifest.js';
 import { unpackedShard } from '../../storage/archive/members.js';
@@ -15,6 +17,7 @@ import { type CollectionStore, openCollectionStore } from '../collection/store.j
 import type { VerifyReplicas } from '../context/verified-replicas.js';
 import { AliasFile } from '../node/alias-store.js';
 import { archivedCollection } from './archived-collection.js';
+import { shownReach } from './until.js';
 
 export interface StartRestore {
   /** `--snapshot`. */
@@ -23,6 +26,8 @@ export interface StartRestore {
   readonly storage: string | null;
   /** `--force_snapshot`: collections that exist are replaced. */
   readonly force: boolean;
+  /** `troupe restore --until`: the logs of the collections follow their snapshots up to this date in milliseconds. */
+  readonly untilMs?: number;
 }
 
 export interface StartRestoreParts {
@@ -30,6 +35,8 @@ export interface StartRestoreParts {
   readonly verify: VerifyReplicas;
   readonly freeBytesMin: number;
   readonly log: { info(message: string): void; warn(message: string): void };
+  /** The date, in milliseconds. */
+  readonly nowMs: number;
 }
 
 interface Unpacked {
@@ -68,7 +75,8 @@ export async function restoreAtStart(parts: StartRestoreParts, wanted: StartRest
       }
       for (const { alias, collection } of manifest.aliases) aliases.set(alias, collection);
     }
-    for (const one of unpacked) await replace(store, one, log);
+    for (const one of unpacked)
+      await replace(store, one, log, wanted.untilMs === undefined ? null : await carriedTo(parts, one, wanted.untilMs));
     if (aliases.size > 0) await addAliases(parts, aliases);
   } finally {
     for (const folder of folders) await store.staged.remove(folder);
@@ -104,8 +112,25 @@ function shardsOf(folder: string, at: number, { shards }: ArchiveCollection): Ma
   return new Map(shards.map(({ id }) => [id, unpackedShard(folder, at, id)]));
 }
 
-async function replace(store: CollectionStore, { archived, name, shards }: Unpacked, log: StartRestoreParts['log']): Promise<void> {
-  const { config, keys } = archivedCollection(name, archived.description);
+/** The configuration that the collection keeps, once its log follows the unpacked files. */
+async function carriedTo(parts: StartRestoreParts, { archived, name, shards }: Unpacked, untilMs: number): Promise<CollectionConfig> {
+  const { log, nowMs, storagePath, verify } = parts;
+  // Loaded where it is asked for.
+  const { carryStopped } = await import('./until-at-start.js');
+  const restore = { collectionsPath: join(storagePath, 'collections'), name, archived, untilMs, nowMs, verify };
+  const { config, reaches } = await carryStopped(restore, shards);
+  for (const reach of reaches) log.info(shownReach(reach));
+  return config;
+}
+
+async function replace(
+  store: CollectionStore,
+  { archived, name, shards }: Unpacked,
+  log: StartRestoreParts['log'],
+  own: CollectionConfig | null,
+): Promise<void> {
+  const { config: archivedConfig, keys } = archivedCollection(name, archived.description);
+  const config = own ?? archivedConfig;
   const { params } = config;
   if (keys.length > 0)
     throw new TroupeError(

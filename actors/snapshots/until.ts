@@ -106,3 +106,10 @@ function otherLog({ shardId }: ReachFacts, why: string): TroupeError {
 export function shownTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
+
+/** For people. */
+export function shownReach({ from, nextMs, operations, shardId, to }: ShardReach): string {
+  const left = nextMs === null ? 'nothing is left out' : `left out is what follows from ${shownTime(nextMs)} on`;
+  const begin = `the snapshot ends with operation ${from.tag.index} of ${shownTime(from.timeMs)}`;
+  return `shard ${shardId}: ${begin}, the log adds ${operations} up to operation ${to.tag.index} of ${shownTime(to.timeMs)}; ${left}`;
+}

@@ -110,7 +110,15 @@ test('unknown options and stray words are refused', () => {
 });
 
 test('restore takes one path and its own options, and these belong to no other command', () => {
-  const plain = { kind: 'restore', path: 'a.snapshot', collection: null, force: false, dryRun: false, configPath: undefined };
+  const plain = {
+    kind: 'restore',
+    path: 'a.snapshot',
+    collection: null,
+    force: false,
+    untilMs: null,
+    dryRun: false,
+    configPath: undefined,
+  };
   assert.deepEqual(parseCommandLine(['restore', 'a.snapshot'], '1.2.3'), plain);
   const all = ['restore', '--dry-run', 'a.snapshot', '--collection', 'b', '--force_snapshot'];
   assert.deepEqual(parseCommandLine(all, '1.2.3'), { ...plain, collection: 'b', force: true, dryRun: true });

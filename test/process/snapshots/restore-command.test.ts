@@ -147,3 +147,41 @@ test('verify looks into a base that lies beside the snapshot, and with --unpack 
     assert.match(out, /base .* (cannot be used|with SHA-256)/);
   }
 });
+
+test('with --until the log of the stopped collection follows the snapshot up to that moment', async (t) => {
+  const folder = await temporaryFolder(t);
+  const environment = { SERVICE__STORAGE__POINT_IN_TIME_RESTORE: 'true' };
+  const { client, end, url } = await nodeFor(t, { folder, environment });
+  await client.result('PUT', '/collections/a', { vectors: { size: 2, distance: 'Dot' }, shard_number: 2 });
+  const put = (from: number, text: string) => {
+    const points = Array.from({ length: 50 }, (_, at) => ({ id: from + at, vector: [at, 1], payload: { text } }));
+    return client.result('PUT', '/collections/a/points?wait=true', { points });
+  };
+  await put(0, 'first');
+  const { name } = await client.result<ShownSnapshot>('POST', '/collections/a/snapshots');
+  const file = join(folder, name);
+  await writeFile(file, await download(url, `/collections/a/snapshots/${name}`));
+  await put(30, 'x'.repeat(2000));
+  const content = await contentOf(client, 'a');
+  const moment = Date.now() + 1;
+  while (Date.now() <= moment) await new Promise((done) => setTimeout(done, 1));
+  await client.result('POST', '/collections/a/points/delete?wait=true', { filter: {} });
+  await end('SIGTERM');
+
+  const restore = (...args: readonly string[]) => run(folder, environment, 'restore', file, ...args);
+  const until = new Date(moment).toISOString();
+  const looked = await restore('--dry-run', '--until', until);
+  assert.equal(looked.code, 0, looked.out);
+  assert.match(
+    looked.out,
+    /would bring shard 0: the snapshot ends with operation 1 of .*, the log adds 1 up to operation 2 of .*; left out is what follows/,
+  );
+  const early = await restore('--until', '2020-01-01');
+  assert.equal(early.code, 1);
+  assert.match(early.out, /take an older snapshot/);
+  const done = await restore('--until', until);
+  assert.equal(done.code, 0, done.out);
+  const again = await nodeFor(t, { folder, environment });
+  assert.deepEqual(await contentOf(again.client, 'a'), content);
+  await again.client.result('PUT', '/collections/a/points?wait=true', { points: [{ id: 900, vector: [1, 1] }] });
+});
