@@ -7,7 +7,7 @@ import { type ErrorFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 import type { FieldSchema } from '../protocols/model/collection.js';
 import type { PointId } from '../protocols/model/point-id.js';
-import type { LogTag, ShardEntry, ShardWrite } from '../protocols/model/shard-log.js';
+import type { LogReach, LogTag, ShardEntry, ShardWrite } from '../protocols/model/shard-log.js';
 import type { UpdateStatus, WriteOperation } from '../protocols/model/update.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
 
@@ -256,7 +256,7 @@ export type DataReply =
   | { readonly kind: 'compacted' }
   | { readonly kind: 'diverged'; readonly before: LogTag | null }
   | ({ readonly kind: 'digest' } & DigestFacts)
-  | { readonly kind: 'reach'; readonly reach: import('../protocols/model/shard-log.js').LogReach }
+  | { readonly kind: 'reach'; readonly reach: LogReach }
   | { readonly kind: 'done'; readonly changed: number }
   | { readonly kind: 'error'; readonly error: ErrorFacts };
 

@@ -35,7 +35,7 @@ export function snapshotWait(query: QueryParameters): boolean {
   return query.wait === undefined || flagParameter(query, 'wait');
 }
 
-/** Parameters of an upload. Errors: `malformedParameter` for priority, `until` and `dry_run`, `invalidParameter` for the checksum. */
+/** Parameters of an upload. Errors: `malformedParameter` for their forms, `invalidParameter` for the checksum, `wrongInput` for some that do not go together. */
 export function restoreParameters(query: QueryParameters): RestoreParameters {
   const priority = textParameter(query, 'priority');
   if (priority !== undefined && !isPriority(priority)) throw new TroupeError('malformedParameter', unknownPriority(priority));
@@ -47,7 +47,7 @@ export function restoreParameters(query: QueryParameters): RestoreParameters {
 
 /**
  * The body of a recovery. mayBeName: a location that is no URL is the name of a snapshot. Errors: `malformedBody`; `invalidValue` for the
- * checksum.
+ * checksum; `wrongInput` for fields that do not go together.
  */
 export function decodeRecovery(body: JsonValue, mayBeName: boolean): Recovery {
   const fields = Fields.of(body, '');
@@ -95,14 +95,17 @@ function untilOf(
   code: 'malformedBody' | 'malformedParameter',
 ): RestoreParameters['until'] {
   if (text === undefined) {
-    if (dryRun) throw new TroupeError(code, '`dry_run` goes with `until`');
+    if (dryRun) throw new TroupeError('wrongInput', '`dry_run` goes with `until`');
     return null;
   }
   const micros = parseDatetime(text);
   if (micros === undefined)
     throw new TroupeError(code, `\`until\`: '${text}' does not match accepted datetime format (RFC3339). Example: 2014-01-01T00:00:00Z`);
   if (priority !== undefined && priority !== 'snapshot')
-    throw new TroupeError(code, `\`until\` goes with priority \`snapshot\`, which is the default then, and not with \`${priority}\``);
+    throw new TroupeError(
+      'wrongInput',
+      `\`until\` goes with priority \`snapshot\`, which is the default then, and not with \`${priority}\``,
+    );
   return { timeMs: Math.floor(micros / 1000), dryRun };
 }
 

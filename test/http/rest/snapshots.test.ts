@@ -244,9 +244,9 @@ for (const [way, options] of Object.entries(WAYS)) {
     assert.equal((await upload('/collections/c/shards/1/snapshots/upload?priority=no_sync')).json.result, null);
     const common = { from: 'the archive', bytes: 11 };
     assert.deepEqual(snapshots.restored, [
-      { ...common, target: { collection: 'new', shardId: null }, options: { priority: 'snapshot', checksum: SHA } },
-      { ...common, target: { collection: 'c', shardId: null }, options: { priority: 'replica', checksum: null } },
-      { ...common, target: { collection: 'c', shardId: 1 }, options: { priority: 'no_sync', checksum: null } },
+      { ...common, target: { collection: 'new', shardId: null }, options: { priority: 'snapshot', checksum: SHA, until: null } },
+      { ...common, target: { collection: 'c', shardId: null }, options: { priority: 'replica', checksum: null, until: null } },
+      { ...common, target: { collection: 'c', shardId: 1 }, options: { priority: 'no_sync', checksum: null, until: null } },
     ]);
     assert.deepEqual(snapshots.uploads(), []);
   });
@@ -318,8 +318,8 @@ for (const [way, options] of Object.entries(WAYS)) {
     assert.deepEqual(
       harness.node.snapshots.restored.map(({ from, options: given, target }) => [target.shardId, from, given]),
       [
-        [null, 'http://h/a', { priority: 'snapshot', checksum: SHA, apiKey: 'key' }],
-        [0, 'a.snapshot', { priority: 'replica', checksum: null, apiKey: null }],
+        [null, 'http://h/a', { priority: 'snapshot', checksum: SHA, until: null, apiKey: 'key' }],
+        [0, 'a.snapshot', { priority: 'replica', checksum: null, until: null, apiKey: null }],
       ],
     );
     for (const [path, body, status, error] of [
