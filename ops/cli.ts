@@ -139,10 +139,6 @@ export function parseCommandLine(
   const uri = address(values.uri, '--uri', environment, 'SERVICE_URI');
   const bootstrap = address(values.bootstrap, '--bootstrap', environment, 'SERVICE_BOOTSTRAP');
   for (const one of [uri, bootstrap]) if (one.problem !== null) return { kind: 'refuse', message: `${one.problem}\n` };
-  if (uri.value !== null && uri.value === bootstrap.value) {
-    const message = `${bootstrap.source}: ${bootstrap.value} is this peer's own address (${uri.source}); name another peer, or leave it out to found a cluster\n`;
-    return { kind: 'refuse', message };
-  }
   const cluster = { uri: uri.value, bootstrap: bootstrap.value, reinit: values.reinit === true };
   return { kind: 'serve', configPath, cluster, secured: values.secured === true, restore };
 }

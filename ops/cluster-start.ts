@@ -39,6 +39,7 @@ export async function openCluster(
   start: ClusterStart,
   version: string,
   log: ModuleLog,
+  onGivenUp: (why: string) => void,
 ): Promise<OwnClusterOptions | null> {
   const { cluster, service, storage } = settings;
   if (!cluster.enabled) {
@@ -57,6 +58,8 @@ export async function openCluster(
   let transport: ListeningTransport | null = null;
   try {
     const { identity } = await store.load();
+    const isMember = identity !== null && identity.clusterId !== null && !identity.removed;
+    if (!isMember && start.uri !== null && start.uri === start.bootstrap) throw new SettingsError([OWN_ADDRESS]);
     if ((identity === null || identity.clusterId === null) && start.uri === null && start.bootstrap === null)
       throw new SettingsError([NOT_TOLD]);
     // Loaded here, since a node of its own needs none of it.
@@ -77,6 +80,7 @@ export async function openCluster(
     compactEntries: cluster.consensus.compact_wal_entries,
     comparePeriodMs: 1000 * cluster.digest_period_sec,
     restMs: 1000 * cluster.leader_spread_sec,
+    onGivenUp,
     survives: survivor !== 'never',
     listens: storage.node_type === 'Listener',
     transferMethod: TRANSFER_METHODS.find((method) => method === storage.shard_transfer_method) ?? null,
@@ -89,6 +93,9 @@ export async function openCluster(
 
 const WITHOUT_CLUSTER =
   'this folder is that of a peer of a cluster, and cluster.enabled is false: the node serves what is here on its own; what is created or deleted meanwhile does not hold when it is back in the cluster';
+
+const OWN_ADDRESS =
+  "--bootstrap: this is the node's own address (--uri), and the node is part of no cluster yet: name another peer, or leave --bootstrap out to found a cluster";
 
 const NOT_TOLD =
   '--uri: this node is part of no cluster yet; to found one, say where other peers reach it (--uri http://host:port of its internal port), or name a peer to join (--bootstrap http://host:port)';

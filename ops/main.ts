@@ -188,7 +188,9 @@ async function run(
 ): Promise<void> {
   const log = logOf('main');
   const { service, storage } = settings;
-  const cluster = await openCluster(settings, start, identity.version, log);
+  const cluster = await openCluster(settings, start, identity.version, log, (why) =>
+    fail(new Error(`this node cannot join its cluster: ${why}`)),
+  );
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests;
   const { end, node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);

@@ -96,6 +96,8 @@ export const ERROR_REASONS = {
   changedMeanwhile: 'none',
   /** A peer that was chosen to hold a replica has left, or is leaving: choose again. */
   placementChanged: 'none',
+  /** A node asks to join at the address of a member that is there: only an operator can say which of the two is meant. */
+  addressTaken: 'none',
   /** The log of a replica could not keep what follows a checkpoint: with its files alone a transfer cannot go on. */
   checkpointLost: 'none',
   /** There was no connection to send the call on. */

@@ -45,6 +45,8 @@ export interface ClusterOptions {
   readonly restMs?: number;
   /** `cluster.survivor`: whether this node, one of two, may go on alone when the other one has ended (Raft-R11). Default: yes. */
   readonly survives?: boolean;
+  /** Called when this node cannot become a member before an operator has changed something; says what. */
+  readonly onGivenUp?: (why: string) => void;
   /** Replaces `cluster/raft/step.ts` in simulations that break a rule on purpose. */
   readonly raftStep?: StepRaft;
 }

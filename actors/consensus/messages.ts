@@ -107,6 +107,8 @@ export type ConsensusEffect =
   | { readonly kind: 'lookFor'; readonly peer: PeerId; readonly uri: string; readonly contact: number; readonly untilMs: number }
   /** Gives the node actor the collections that this node should have. */
   | { readonly kind: 'desire'; readonly desired: Desired }
+  /** This node cannot become a member, and an operator has to say what is meant: its process is to end. */
+  | { readonly kind: 'giveUp'; readonly error: ErrorFacts }
   /** Asks for a `retry` after `delayMs`. */
   | { readonly kind: 'retryLater'; readonly delayMs: number }
   | { readonly kind: 'tickLater' }

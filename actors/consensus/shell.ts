@@ -134,6 +134,10 @@ const EFFECTS: Row<ConsensusEffect, ConsensusShell, void> = {
   askPledge,
   lookFor,
   desire: ({ context }, { desired }) => context.props.node.report({ kind: 'desire', desired }),
+  giveUp: ({ context }, { error }) => {
+    context.log.error(`this node gives up to join its cluster: ${error.detail}`);
+    context.props.options.onGivenUp?.(error.detail);
+  },
   retryLater: ({ context }, { delayMs }) => context.after(delayMs, { kind: 'retry' }),
   tickLater: ({ context, refs }) => {
     // Timed from when the last tick was handled: a process that stalled for a while takes one tick, not all that it missed.

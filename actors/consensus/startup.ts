@@ -141,12 +141,15 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
   draft.emit({ kind: 'listen', peerId: identity.peerId });
   draft.write(write, null);
   draft.emit(beginningNotice(identity, beginning));
+  if (settings.bootstrap !== null && members.length === 0) draft.emit({ kind: 'log', level: 'info', text: BOOTSTRAP_IGNORED });
   if (members.length > 0) draft.emit({ kind: 'setPeers', uris: urisOf(members, identity.peerId) });
   takeEffects(draft, raft.effects);
   followMembership(draft);
   draft.emit({ kind: 'tickLater' });
   return { state: draft.member, effects: draft.effects };
 }
+
+const BOOTSTRAP_IGNORED = '--bootstrap has no effect: this node is a member of its cluster already';
 
 function beginningNotice({ clusterId, peerId }: PeerIdentity, { stored, write }: Beginning): ConsensusEffect {
   const how = write.reset ? 'founded' : stored.hardState.term === 0 ? 'joins' : 'is part of';

@@ -30,7 +30,10 @@ export type ConsensusState = StartingConsensus | JoiningConsensus | MemberConsen
 
 /** The settings that this node was started with. */
 export interface Settings
-  extends Omit<ClusterOptions, 'store' | 'transport' | 'raftStep' | 'survives' | 'listens' | 'transferMethod' | 'transferLimits'> {
+  extends Omit<
+    ClusterOptions,
+    'store' | 'transport' | 'raftStep' | 'onGivenUp' | 'survives' | 'listens' | 'transferMethod' | 'transferLimits'
+  > {
   readonly listens: boolean;
   readonly transferMethod: TransferMethod;
   readonly transferLimits: TransferLimits;
@@ -172,8 +175,13 @@ export type ProposalCaller =
     }
   /** Proposed a mark: once it is agreed on, the peer is removed if it holds nothing. */
   | { readonly kind: 'removal'; readonly replyTo: ReplyTo<boolean>; readonly peerId: PeerId }
+  /** As `removal`, of a peer at whose address another one asks to join; that one asks again. */
+  | { readonly kind: 'replacement'; readonly peerId: PeerId }
   /** Consensus itself, which sees by the state whether the proposal is still needed. */
   | { readonly kind: OwnProposal };
+
+/** Goes on once a peer's mark is agreed on. */
+export type RemovalCaller = Extract<ProposalCaller, { kind: 'removal' | 'replacement' }>;
 
 /**
  * Proposals of consensus itself: for replicas of this node, the membership, replicas that do not serve, shards without a leader, this

@@ -93,6 +93,11 @@ function noteWritten(state: JoiningConsensus, { number }: MessageOf<'written'>):
 
 const JOIN_RETRY_MS_MIN = 250;
 const JOIN_RETRY_MS_MAX = 4000;
+/**
+ * Number of tries, over almost eight seconds, after which a node believes that its address is that of a member: one that has just ended may
+ * still count as connected for four.
+ */
+const TAKEN_TRIES = 6;
 
 function waitToJoin(state: JoiningConsensus, { error }: MessageOf<'joinFailed'>): ConsensusStep {
   const failures = state.failures + 1;
@@ -100,6 +105,8 @@ function waitToJoin(state: JoiningConsensus, { error }: MessageOf<'joinFailed'>)
   const next = { ...state, failures, error, logged: text };
   // The same reason is logged once, as the tries go on until an operator removes the cause.
   const logged: ConsensusEffect[] = state.logged === text ? [] : [{ kind: 'log', level: 'warn', text }];
+  if (error.reason === 'addressTaken' && failures >= TAKEN_TRIES)
+    return become<ConsensusState, ConsensusEffect>(next, { kind: 'giveUp', error });
   const delayMs = backOff(failures, JOIN_RETRY_MS_MIN, JOIN_RETRY_MS_MAX);
   return become<ConsensusState, ConsensusEffect>(next, ...logged, { kind: 'retryLater', delayMs });
 }

@@ -34,6 +34,7 @@ function retryOfReason(reason: ErrorReason | undefined): Retry {
     case 'damaged':
     case 'changedMeanwhile':
     case 'placementChanged':
+    case 'addressTaken':
     case 'checkpointLost':
     case 'segmentTooLarge':
     case 'actorCrashed':
@@ -68,6 +69,7 @@ export function isReadAgain(error: unknown): boolean {
     case 'damaged':
     case 'changedMeanwhile':
     case 'placementChanged':
+    case 'addressTaken':
     case 'checkpointLost':
     case 'segmentTooLarge':
     // The other replicas have been asked already.

@@ -75,8 +75,10 @@ test('a peer starts again without options as who it was, and with --reinit as an
   assert.deepEqual([addresses(founded), founded.raft_info.role], [[uri], 'Leader']);
   await first.stop();
 
-  const again = await peer(t, { folder, internalPort });
+  // A member does not join anybody, itself neither.
+  const again = await peer(t, { folder, internalPort, options: ['--uri', uri, '--bootstrap', uri] });
   assert.equal((await again.cluster()).peer_id, founded.peer_id);
+  assert.match(again.log(), /--bootstrap has no effect: this node is a member of its cluster already/);
   await again.stop();
 
   const reborn = await peer(t, { folder, internalPort, options: ['--uri', uri, '--reinit'] });

@@ -1,11 +1,13 @@
 /** Requests of other nodes: to join the cluster, and to announce a new address or version. */
 
+import { joiningAt } from '../../../cluster/plans/replaced.js';
 import type { Member } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
 import type { ConsensusDraft } from '../proposals/draft.js';
 import { holds, proposeMembership, refuseCaller } from '../proposals/proposals.js';
 import { read } from '../proposals/reads.js';
 import type { ProposalCaller } from '../state.js';
+import { replaceEmpty } from './remove-peer.js';
 import { givePledge } from './survivor.js';
 
 /** Deadline of a request in ticks; the other node tries again after it. */
@@ -20,6 +22,7 @@ export function takeRequest(draft: ConsensusDraft, { address, replyTo, request }
     case 'join': {
       const { peerId, version } = request;
       const member = { peerId, uri: request.uri ?? `http://${address}:${request.port}`, version };
+      if (refusedAddress(draft, member, replyTo, deadlineTick)) break;
       proposeMembership(draft, { kind: 'addLearner', member }, { kind: 'peer', replyTo, reply: 'joined', member }, deadlineTick);
       break;
     }
@@ -38,6 +41,36 @@ export function takeRequest(draft: ConsensusDraft, { address, replyTo, request }
       break;
     default:
       request satisfies never;
+  }
+}
+
+/** Refuses a node that asks to join at the address of a member. Returns whether it did. */
+function refusedAddress(
+  draft: ConsensusDraft,
+  member: Omit<Member, 'voter'>,
+  replyTo: PeerCaller['replyTo'],
+  deadlineTick: number,
+): boolean {
+  const { agreed, connected, identity } = draft.member;
+  const joining = joiningAt(agreed, member, (peer) => peer === identity.peerId || connected.has(peer));
+  switch (joining.kind) {
+    case 'joins':
+      return false;
+    case 'replaces': {
+      replaceEmpty(draft, joining.by, deadlineTick);
+      const detail = `peer ${joining.by} was at ${member.uri} and has no shards: it is being removed, as another node takes its address`;
+      draft.refuse(replyTo, { code: 'unavailable', detail, retryAfterMs: 1000 });
+      return true;
+    }
+    case 'taken': {
+      const detail =
+        `peer ${joining.by} is at ${member.uri}, answers and has shards: give this node an address of its own (--uri), ` +
+        `or stop that peer first, or drain it (POST /cluster/peer/${joining.by}/drain)`;
+      draft.refuse(replyTo, { code: 'conflict', detail, reason: 'addressTaken' });
+      return true;
+    }
+    default:
+      return joining satisfies never;
   }
 }
 

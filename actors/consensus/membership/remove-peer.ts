@@ -7,7 +7,7 @@ import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusMessage } from '../messages.js';
 import type { ConsensusDraft } from '../proposals/draft.js';
 import { proposeMembership, submit } from '../proposals/proposals.js';
-import type { ProposalCaller } from '../state.js';
+import type { RemovalCaller } from '../state.js';
 
 type RemovePeer = Extract<ConsensusMessage, { kind: 'removePeer' }>;
 
@@ -36,18 +36,22 @@ export function removePeerIfEmpty(draft: ConsensusDraft, { force, peerId, replyT
   }
 }
 
+/** Removes a peer that has no shards, as another one asks to join at its address. */
+export function replaceEmpty(draft: ConsensusDraft, peerId: PeerId, deadlineTick: number): void {
+  if (draft.member.calls.proposals.some(({ caller }) => caller.kind === 'replacement')) return;
+  submit(draft, { kind: 'operation', operation: markOf(peerId, 'removal') }, { kind: 'replacement', peerId }, deadlineTick);
+}
+
 /** Removes a marked peer if it holds nothing. */
-export function removeEmpty(
-  draft: ConsensusDraft,
-  { peerId, replyTo }: Extract<ProposalCaller, { kind: 'removal' }>,
-  deadlineTick: number,
-): void {
+export function removeEmpty(draft: ConsensusDraft, caller: RemovalCaller, deadlineTick: number): void {
+  const { peerId } = caller;
   const held = shardsOn(draft.member.agreed, peerId);
   if (held.length === 0) {
-    remove(draft, peerId, replyTo, deadlineTick);
+    if (caller.kind === 'removal') remove(draft, peerId, caller.replyTo, deadlineTick);
+    else proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'upkeep' }, deadlineTick);
     return;
   }
-  refuseHolder(draft, replyTo, peerId, held);
+  if (caller.kind === 'removal') refuseHolder(draft, caller.replyTo, peerId, held);
   submit(draft, { kind: 'operation', operation: markOf(peerId, 'stays') }, { kind: 'mark' }, deadlineTick);
 }
 

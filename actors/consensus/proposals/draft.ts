@@ -7,7 +7,7 @@ import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { ConsensusWrite } from '../../../protocols/model/consensus.js';
 import type { ReplyTo } from '../../runtime/behaviour.js';
 import type { ConsensusEffect } from '../messages.js';
-import type { Calls, MemberConsensus, ProposalCaller, ReadCall } from '../state.js';
+import type { Calls, MemberConsensus, ReadCall, RemovalCaller } from '../state.js';
 import { afterWrites, type Outgoing, withWrite } from './outbox.js';
 
 /** Functions that a draft calls, so that the parts of the step can use each other through it. */
@@ -17,7 +17,7 @@ export interface DraftActs {
   /** Performs the action of a barrier that has passed. */
   readonly afterRead: (draft: ConsensusDraft, call: ReadCall) => void;
   /** Continues a removal once the mark of the peer is agreed on. */
-  readonly afterMark: (draft: ConsensusDraft, caller: Extract<ProposalCaller, { kind: 'removal' }>, deadlineTick: number) => void;
+  readonly afterMark: (draft: ConsensusDraft, caller: RemovalCaller, deadlineTick: number) => void;
 }
 
 export class ConsensusDraft {

@@ -51,6 +51,7 @@ export function retryOfRefused(submission: Submission, reason: ErrorReason | und
       return submission.kind === 'updateCollection' ? 'atOnce' : 'never';
     case 'placementChanged':
       return submission.kind === 'operation' ? 'never' : 'later';
+    case 'addressTaken':
     case 'notLeader':
     case 'shardMapChanged':
     case 'shardMigrating':

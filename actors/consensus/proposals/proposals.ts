@@ -221,7 +221,7 @@ function answerAgreed(
   answer: boolean,
   command: ClusterCommand | null,
 ): void {
-  if (caller.kind === 'removal') draft.acts.afterMark(draft, caller, deadlineTick);
+  if (caller.kind === 'removal' || caller.kind === 'replacement') draft.acts.afterMark(draft, caller, deadlineTick);
   else if (caller.kind === 'caller') {
     const { replyTo, settles } = caller;
     if (!settles) {

@@ -132,6 +132,32 @@ test('a peer that holds shards is removed by force only; it says that it was rem
   assert.equal(await world.run(afresh.api.createCollection('b', sampleConfig())), true);
 });
 
+test('a node that joins at the address of a member replaces it if that has no shards: the former process stops taking part', async () => {
+  const [one, two, three] = (await world.founded(3)) as [FakeNode, FakeNode, FakeNode];
+  const former = two.peerId;
+  const next = await world.start(4, 1, { uri: world.uri(2) });
+  await world.until(() => isVoter(next.cluster), 'it has joined');
+  await world.until(() => two.cluster.status().phase === 'Removed', 'the former process knows');
+  const peers = one.cluster.state()?.membership.map(({ peerId }) => peerId) ?? [];
+  assert.deepEqual([...peers].sort(), [one.peerId, three.peerId, next.peerId].sort());
+  assert.ok(!peers.includes(former));
+});
+
+test('a node that asks to join at the address of a member that answers and has shards is refused, and gives up after a while', async () => {
+  const [one, two] = (await world.founded(2)) as [FakeNode, FakeNode];
+  const config = { ...sampleConfig(), params: { ...sampleConfig().params, shard_number: 2 } };
+  await world.run(one.api.createCollection('wide', config));
+  const reasons: string[] = [];
+  const startedMs = world.world.nowMs;
+  const next = await world.start(3, 1, { uri: two.uri, onGivenUp: (why) => reasons.push(why) }, world.uri(3));
+  await world.until(() => reasons.length > 0, 'it gives up');
+  assert.match(reasons[0] ?? '', new RegExp(`peer ${two.peerId} is at ${two.uri}, answers and has shards`));
+  // A member that has just ended may count as connected for four seconds.
+  assert.ok(world.world.nowMs - startedMs > 5000);
+  assert.equal(next.cluster.status().phase, 'Joining');
+  assert.equal(one.cluster.state()?.membership.length, 2);
+});
+
 test('a peer that was down when it was removed is told when it is back', async () => {
   const [one, , three] = (await world.founded(3)) as [FakeNode, FakeNode, FakeNode];
   await world.kill(three);

@@ -25,6 +25,7 @@ const DECISIONS: Readonly<Record<ErrorReason, Decision>> = {
   otherCollection: NEVER,
   changedMeanwhile: NEVER,
   placementChanged: NEVER,
+  addressTaken: NEVER,
   checkpointLost: NEVER,
   segmentTooLarge: NEVER,
   failedOnApply: { ...NEVER, mayBeWritten: true },
