@@ -118,7 +118,7 @@ const commands = {
   async 'clients:python'(rest) {
     await install();
     await buildIfNeeded();
-    await runHere('ops/python-clients.js', rest);
+    await runHere('ops/clients/python.js', rest);
   },
 };
 

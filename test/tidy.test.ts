@@ -70,7 +70,7 @@ const ENTRIES = [
   'ops/cluster/main.ts',
   'web/main.tsx',
   'web/vite.config.mjs',
-  'ops/python-clients.ts',
+  'ops/clients/python.ts',
   'ops/docker/health.mjs',
   'ops/docker/warm.mjs',
   'test/process/chaos/main.ts',
@@ -100,9 +100,9 @@ const DATES: Readonly<Record<string, string>> = {
     'when a peer was last out of reach, for reports; grpc-js takes a date for a deadline and makes a timer of it at once',
   'cluster/transport/calls.ts': 'grpc-js takes a date for a deadline and makes a timer of it at once',
   'ops/cluster/main.ts': 'lines of a log',
-  'ops/python-clients.ts': 'a seed',
   'ops/tools/audit.ts': 'times that users give as spans',
   'ops/tools/token.ts': 'when a token expires',
+  'ops/clients/python.ts': 'a seed',
   'ops/run.mjs': 'a seed',
 };
 

@@ -1,6 +1,6 @@
 /**
  * `npm run clients:python`: installs the pinned Python client in an environment of its own, starts a node on free ports
- * and lets `test/clients/python/check.py` ask it over REST and gRPC. Leaves nothing behind. Where there is no Python it
+ * and lets `test/clients/python/check.py` ask it over REST and gRPC; then a cluster of two, for `shard_keys.py`. Leaves nothing behind. Where there is no Python it
  * says so and ends with 0. TROUPE_SEED and TROUPE_ROUNDS repeat a run and set how many random requests it has.
  */
 
@@ -9,9 +9,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startNodeProcess } from './node-process.js';
+import { LocalCluster } from '../cluster/local-cluster.js';
+import { startNodeProcess } from '../node-process.js';
 
-const SCRIPTS = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', 'test', 'clients', 'python');
+const SCRIPTS = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..', 'test', 'clients', 'python');
 const ROUNDS_DEFAULT = 400;
 /** Ends with 0 where Python is new enough for the client. */
 const IS_NEW_ENOUGH = 'import sys, venv; sys.exit(sys.version_info < (3, 10))';
@@ -47,9 +48,16 @@ async function check(systemPython: string, folder: string): Promise<number> {
   console.log(`TROUPE_SEED=${seed} TROUPE_ROUNDS=${rounds}`);
   const node = await startNodeProcess({ folder });
   try {
-    return await run(own, [join(SCRIPTS, 'check.py'), String(node.port), String(node.grpcPort), seed, rounds], folder);
+    const code = await run(own, [join(SCRIPTS, 'check.py'), String(node.port), String(node.grpcPort), seed, rounds], folder);
+    if (code !== 0) return code;
   } finally {
     await node.end('SIGTERM');
+  }
+  const cluster = await LocalCluster.start({ nodes: 2, folder: join(folder, 'cluster') });
+  try {
+    return await run(own, [join(SCRIPTS, 'shard_keys.py'), ...cluster.nodes.map(({ grpcPort, port }) => `${port}:${grpcPort}`)], folder);
+  } finally {
+    await cluster.close();
   }
 }
 
