@@ -27,6 +27,7 @@ import { AnswerEncoder } from './calls/encode-answer.js';
 import { WITHOUT_TLS_REST } from './calls/no-tls.js';
 import { parseQueryString } from './calls/query-string.js';
 import { emptyReply, errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
+import { wrongFields } from './check-fields.js';
 import { auditedReply } from './fast/audited-reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
@@ -165,8 +166,9 @@ function createApp(door: Door, onServer: (server: Server) => void): FastifyInsta
     },
     frameworkErrors: (error, request, reply) => door.malformed(error, request, reply),
     serverFactory: (listener) => {
-      const limits = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: 0 };
+      const limits = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: 0, requireHostHeader: false };
       const server = createServer(limits, (request, response) => {
+        if (door.refuses(request, response)) return;
         door.times.limit(server, request);
         // The content type of a request is not looked at; Fastify would refuse those it cannot read.
         if (request.headers['content-type'] !== undefined) request.headers['content-type'] = undefined;
@@ -186,6 +188,8 @@ class Door {
   closing = false;
   readonly times = new RequestTimes();
   readonly encoder: AnswerEncoder;
+  /** Nothing more is taken of them, though it may have come with what was refused. */
+  private readonly over = new WeakSet<Socket>();
   private readonly misdirected = misdirection(ROUTES);
 
   constructor(
@@ -203,6 +207,17 @@ class Door {
     return audit === null ? answer() : auditedReply(audit, ROUTES[request.found.at] as Route, request, answer);
   }
 
+  /** Whether the request gets no other answer: what is wrong with its head ends the connection. */
+  refuses(request: IncomingMessage, response: ServerResponse): boolean {
+    if (this.over.has(request.socket)) return true;
+    const wrong = wrongFields(request.rawHeaders, request.httpVersion);
+    if (wrong === null) return false;
+    this.over.add(request.socket);
+    const { detail, status } = wrong;
+    this.send(request, response, jsonReply(status, errorBody({ code: 'wrongInput', detail }, 0), ['connection', 'close']));
+    return true;
+  }
+
   /** Answers a request of the table. */
   async answer(route: PlainRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
     const caller = this.callerOf(request.raw);
@@ -217,7 +232,8 @@ class Door {
       query: request.query as QueryParameters,
       caller,
       body: () => body.read(),
-      isGone: () => response.destroyed,
+      // Of a body that is broken the error comes before the end of the connection.
+      isGone: () => response.destroyed || request.raw.errored !== null,
     });
     body.release();
     ended(end, answer);

@@ -28,6 +28,8 @@ export interface RequestHead {
 
 /** Heads up to this size are read here. Node's HTTP server takes up to 16 KiB. */
 export const HEAD_BYTES_MAX = 8192;
+/** More fields than any client sends; each costs work. */
+export const FIELDS_MAX = 256;
 
 const CR = 13;
 const LF = 10;
@@ -59,7 +61,7 @@ export function readHead(bytes: Buffer): RequestHead | null {
   // The text has one character for each byte. Of its lines, none may have a CR or LF of its own: the patterns have neither.
   const lines = bytes.toString('latin1', 0, end - 4).split('\r\n');
   const line = REQUEST_LINE.exec(lines[0] as string);
-  if (line === null || !METHODS.has(line[1] as string)) return null;
+  if (line === null || !METHODS.has(line[1] as string) || lines.length > FIELDS_MAX) return null;
   const fields = readFields(lines);
   if (fields === null) return null;
   const [, method, path, query] = line as unknown as [string, HttpMethod, string, string | undefined];
