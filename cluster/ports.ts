@@ -3,6 +3,7 @@
 import type { PeerId } from '../protocols/model/cluster.js';
 import type { DataAnswer, DataCall, PeerCalls } from './data-messages.js';
 import type { PeerMessage, PeerReply, PeerRequest } from './peer-messages.js';
+import type { Entrance } from './transport/entrance.js';
 
 /** A peer's connection as `GET /cluster` and telemetry show it. */
 export interface PeerConnection {
@@ -24,6 +25,8 @@ export interface CallerCard {
   readonly session: number;
   /** What a stream of calls begins with. */
   readonly greeting: Uint8Array;
+  /** What the peer asks of those that connect. */
+  readonly entrance: Entrance;
 }
 
 /** Who is connected with this node's internal port. */

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import type { ClusterOptions } from '../actors/consensus/cluster-api.js';
 import type { StartRestore } from '../actors/snapshots/restore-at-start.js';
+import type { PeerTls } from '../cluster/transport/entrance.js';
 import type { ListeningTransport } from '../cluster/transport/open.js';
 import { SURVIVORS } from '../cluster/transport/refusal.js';
 import { TRANSFER_METHODS } from '../protocols/model/cluster.js';
@@ -14,11 +15,29 @@ import type { NodeSettings } from './config/settings.js';
 import type { ModuleLog } from './log.js';
 
 /** With the thread that keeps the consensus log, which is watched with those of the engine. */
-export type OwnClusterOptions = ClusterOptions & { readonly store: ConsensusLog };
+export type OwnClusterOptions = ClusterOptions & { readonly store: ConsensusLog; readonly transport: ListeningTransport };
+
+/** What the nodes of a cluster have in common: `service.api_key`, then the other key while it is being changed. */
+function keysOf({ service }: NodeSettings): string[] {
+  return [service.api_key, service.alt_api_key].filter((key): key is string => key !== null && key !== '');
+}
+
+/** One line for each setting of a cluster's node by which no peer could be known, starting with its key. */
+export function memberProblems(settings: NodeSettings): string[] {
+  const { cluster, service } = settings;
+  if (!cluster.enabled || cluster.p2p.enable_tls || keysOf(settings).length > 0) return [];
+  const wanted = service.enforce_internal_auth ? 'enforce_internal_auth' : service.read_only_api_key ? 'read_only_api_key' : null;
+  const hint = 'needs service.api_key or cluster.p2p.enable_tls in a cluster: by them the nodes know each other on the internal port';
+  return wanted === null ? [] : [`service.${wanted}: ${hint}`];
+}
 
 /** One line for each option that needs distributed mode where that is off. */
 export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, restore: StartRestore | null, settings: NodeSettings): string[] {
   if (settings.cluster.enabled) {
+    if (!settings.cluster.p2p.enable_tls && [uri, bootstrap].some((address) => address?.startsWith('https:'))) {
+      const option = uri?.startsWith('https:') ? '--uri' : '--bootstrap';
+      return [`${option}: https:// asks for TLS between peers: set cluster.p2p.enable_tls to true on all nodes, or write http://`];
+    }
     if (restore === null) return [];
     const option = restore.storage === null ? '--snapshot' : '--storage-snapshot';
     return [
@@ -31,12 +50,13 @@ export function misplacedOptions({ uri, bootstrap, reinit }: ClusterStart, resto
 }
 
 /**
- * Opens the consensus log and takes the internal port. The storage folder must be locked. Null: a node of its own.
+ * Opens the consensus log and takes the internal port. The storage folder must be locked. tls: null: peers connect without. Null: a node of its own.
  * Errors: SettingsError where an option is missing; `storage` for a log that is damaged, saying how to recover; PeerPortError.
  */
 export async function openCluster(
   settings: NodeSettings,
   start: ClusterStart,
+  tls: PeerTls | null,
   version: string,
   log: ModuleLog,
   onGivenUp: (why: string) => void,
@@ -63,8 +83,12 @@ export async function openCluster(
     if ((identity === null || identity.clusterId === null) && start.uri === null && start.bootstrap === null)
       throw new SettingsError([NOT_TOLD]);
     // Loaded here, since a node of its own needs none of it.
-    const { openPeerTransport } = await import('../cluster/transport/open.js');
-    transport = await openPeerTransport({ host: service.host, port: cluster.p2p.port, release: version, survivor });
+    const [{ openPeerTransport }, { memberKey }] = await Promise.all([
+      import('../cluster/transport/open.js'),
+      import('../cluster/transport/proof.js'),
+    ]);
+    const entrance = { tls, keys: keysOf(settings).map(memberKey) };
+    transport = await openPeerTransport({ host: service.host, port: cluster.p2p.port, release: version, survivor, entrance, log });
   } catch (error) {
     await store.close();
     throw error;

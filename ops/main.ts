@@ -12,7 +12,7 @@ import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
 import type { EnginePool } from '../storage/pool/pool.js';
 import { type ClusterStart, type CommandLineOf, parseCommandLine } from './cli.js';
-import { misplacedOptions, openCluster } from './cluster-start.js';
+import { memberProblems, misplacedOptions, openCluster } from './cluster-start.js';
 import { compose, type FatalReason } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { readBackupPlans } from './config/backup-settings.js';
@@ -132,6 +132,7 @@ async function serve({ cluster: start, configPath, restore, secured }: CommandLi
       ...unavailableSettings(resolved.settings),
       ...snapshotProblems(resolved.settings),
       ...tlsProblems(resolved.settings),
+      ...memberProblems(resolved.settings),
       ...readBackupPlans(resolved.settings).problems,
       ...clientProblems(resolved.settings),
       ...securedProblems(resolved.settings),
@@ -188,7 +189,7 @@ async function run(
 ): Promise<void> {
   const log = logOf('main');
   const { service, storage } = settings;
-  const cluster = await openCluster(settings, start, identity.version, log, (why) =>
+  const cluster = await openCluster(settings, start, tls?.material.peers ?? null, identity.version, log, (why) =>
     fail(new Error(`this node cannot join its cluster: ${why}`)),
   );
   const logRequests = logOf('http').enabled('DEBUG');
@@ -218,7 +219,8 @@ async function run(
   // They wait for the first reader.
   const [[rest, grpc]] = await Promise.all([servers, started]);
   areOpen = true;
-  tls?.watch(log, ({ door }) => {
+  tls?.watch(log, ({ door, peers }) => {
+    if (peers !== null) cluster?.transport.renew(peers);
     if (door !== null) for (const server of open) server.renew(door);
   });
   const host = hostInUrl(service.host);

@@ -4,16 +4,15 @@ export type PeerUri = { readonly uri: string; readonly problem: null } | { reado
 
 const PORT_MAX = 65_535;
 
-/** `http://host:port` without anything behind it, or what is wrong with `text`. */
+/** `http://host:port` or `https://host:port` without anything behind it, or what is wrong with `text`. */
 export function peerUri(text: string): PeerUri {
   const refuse = (why: string): PeerUri => ({
     uri: null,
-    problem: `\`${text}\` ${why}; expected is http://host:port, such as http://10.0.0.1:6335`,
+    problem: `\`${text}\` ${why}; expected is http://host:port, such as http://10.0.0.1:6335, or https:// with TLS between peers`,
   });
-  if (/^https:/i.test(text)) return refuse('asks for TLS between peers, which is not available in this release');
-  const match = /^http:\/\/(\[[0-9a-f:.%]+\]|[^\s/:@?#[\]]+):(\d+)\/?$/i.exec(text);
+  const match = /^(https?):\/\/(\[[0-9a-f:.%]+\]|[^\s/:@?#[\]]+):(\d+)\/?$/i.exec(text);
   if (match === null) return refuse('is no address of a peer');
-  const port = Number(match[2]);
+  const port = Number(match[3]);
   if (port < 1 || port > PORT_MAX) return refuse('has no port of 1 to 65535');
-  return { uri: `http://${match[1]}:${port}`, problem: null };
+  return { uri: `${match[1]?.toLowerCase()}://${match[2]}:${port}`, problem: null };
 }

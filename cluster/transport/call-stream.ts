@@ -8,6 +8,7 @@ import { type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
 import { EMPTY_FRAME, type Hello } from './codec/frames.js';
 import { dialCalls } from './dial-calls.js';
+import type { Way } from './entrance.js';
 import type { FrameStream, StreamEvents } from './streams.js';
 
 /** A frame is full from here on. */
@@ -90,8 +91,9 @@ export class CallStream {
     private readonly peer: PeerId,
     target: string,
     greeting: Uint8Array,
+    way: Way,
   ) {
-    this.#stream = dialCalls(target, {
+    this.#stream = dialCalls(target, way, {
       frame: (bytes) => this.#received(bytes),
       ended: (reason) => this.#end(`peer ${peer} cannot be reached: ${reason}`, `the stream of calls to peer ${peer} has ended: ${reason}`),
     });

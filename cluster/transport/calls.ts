@@ -11,6 +11,7 @@ import { channelTarget } from './address.js';
 import { CallStream, greetingOf } from './call-stream.js';
 import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, packReply, type SaidCall, unpackCall } from './codec/calls.js';
 import type { Hello } from './codec/frames.js';
+import type { Way } from './entrance.js';
 import { judgeHello, type OwnSide } from './handshake.js';
 import type { Reachable } from './link.js';
 import { asIs, CALL_PATH, newCallClient, whyUnreachable } from './streams.js';
@@ -44,6 +45,8 @@ const ALONE: ReadonlySet<DataCall['kind']> = new Set([
 /** This node's calls. */
 export class OutgoingCalls {
   readonly #lines = new Map<PeerId, Line>();
+
+  constructor(private readonly way: () => Way) {}
 
   /** reachable: as of now. Errors: as `PeerCalls`. */
   async call(peer: PeerId, reachable: Reachable | null, hello: Hello, call: DataCall, timeoutMs: number): Promise<DataAnswer> {
@@ -80,13 +83,13 @@ export class OutgoingCalls {
     if (there !== undefined && there.uri === reachable.uri && there.session === reachable.session) return there;
     this.cut(peer);
     const target = channelTarget(reachable.uri);
-    const line: Line = { ...reachable, target, client: newCallClient(target), waiting: new Set(), stream: null };
+    const line: Line = { ...reachable, target, client: newCallClient(target, this.way()), waiting: new Set(), stream: null };
     this.#lines.set(peer, line);
     return line;
   }
 
   #stream(peer: PeerId, line: Line, hello: Hello): CallStream {
-    if (line.stream === null || line.stream.isOver) line.stream = new CallStream(peer, line.target, greetingOf(hello));
+    if (line.stream === null || line.stream.isOver) line.stream = new CallStream(peer, line.target, greetingOf(hello), this.way());
     return line.stream;
   }
 

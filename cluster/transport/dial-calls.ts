@@ -3,7 +3,8 @@
  * Nothing but the hello is sent before the first frame from the other side, so what was sent to a peer that does not understand it is sent again.
  */
 
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { enterPort, isOpen, type Way } from './entrance.js';
 import { PLAIN_PREFACE, plainStream } from './plain-stream.js';
 import { CALL_BYTES_MAX } from './queue.js';
 import { dialGrpcCalls, type FrameStream, type StreamEvents } from './streams.js';
@@ -12,11 +13,11 @@ import { dialGrpcCalls, type FrameStream, type StreamEvents } from './streams.js
 const FIRST_FRAME_MS = 2000;
 
 /** target: `host:port`. */
-export function dialCalls(target: string, events: StreamEvents): FrameStream {
-  // A proxy for gRPC passes nothing else on.
-  if (process.env.grpc_proxy !== undefined) return dialGrpcCalls(target, events);
-  const { hostname, port } = new URL(`http://${target}`);
-  const socket = connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80), noDelay: true, keepAlive: true });
+export function dialCalls(target: string, way: Way, events: StreamEvents): FrameStream {
+  // A proxy for gRPC passes nothing else on. Nodes with TLS or a key are none of a release that takes streams of gRPC alone.
+  if (process.env.grpc_proxy !== undefined) return dialGrpcCalls(target, way, events);
+  if (!isOpen(way.entrance)) return dialMember(target, way, events);
+  const socket = connectTo(target);
   socket.write(PLAIN_PREFACE);
 
   const hello: Uint8Array[] = [];
@@ -46,7 +47,7 @@ export function dialCalls(target: string, events: StreamEvents): FrameStream {
   );
   let stream = plain;
   const dialAgain = (): void => {
-    stream = dialGrpcCalls(target, events);
+    stream = dialGrpcCalls(target, way, events);
     for (const bytes of hello) stream.write(bytes, () => {});
   };
   const patience = setTimeout(() => {
@@ -63,4 +64,46 @@ export function dialCalls(target: string, events: StreamEvents): FrameStream {
       stream.close(reason);
     },
   };
+}
+
+/** On a plain connection that the peer lets in first. */
+function dialMember(target: string, way: Way, events: StreamEvents): FrameStream {
+  const early: [Uint8Array, () => void][] = [];
+  let stream: FrameStream | null = null;
+  let isOver = false;
+  const host = new URL(`http://${target}`).hostname;
+  enterPort(connectTo(target), host, way.entrance).then(
+    (socket) => {
+      if (isOver) {
+        socket.destroy();
+        return;
+      }
+      socket.write(PLAIN_PREFACE);
+      const refused = (reason: string): void => events.ended(`refused: ${reason}`);
+      stream = plainStream(socket, { bytesMax: CALL_BYTES_MAX, preface: null }, { ...events, refused });
+      socket.resume();
+      for (const [bytes, done] of early) stream.write(bytes, done);
+    },
+    (error: Error) => {
+      if (isOver) return;
+      isOver = true;
+      way.failed(host, error.message);
+      events.ended(error.message);
+    },
+  );
+  return {
+    write: (bytes, done) => {
+      if (stream === null) early.push([bytes, done]);
+      else stream.write(bytes, done);
+    },
+    close: (reason) => {
+      isOver = true;
+      stream?.close(reason);
+    },
+  };
+}
+
+function connectTo(target: string): Socket {
+  const { hostname, port } = new URL(`http://${target}`);
+  return connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80), noDelay: true, keepAlive: true });
 }

@@ -5,6 +5,7 @@ import type { PeerMessage } from '../peer-messages.js';
 import type { PeerConnection, TransportListener } from '../ports.js';
 import { channelTarget } from './address.js';
 import { decodeFrame, EMPTY_FRAME, encodeHello, encodeMessages, type Hello } from './codec/frames.js';
+import type { Way } from './entrance.js';
 import { backOffMs, type Established, HIGHER_WAITS_MS, judgeHello, type OwnSide, takesOver } from './handshake.js';
 import { FRAME_BYTES_MAX, OutgoingQueue } from './queue.js';
 import { dialStream, type FrameStream } from './streams.js';
@@ -14,6 +15,7 @@ export interface LinkHost {
   own(): OwnSide;
   /** This node's first frame to a peer. */
   helloTo(peer: PeerId): Hello;
+  way(): Way;
   readonly listener: TransportListener;
   readonly dateMs: () => number;
   /** 0 to 1. */
@@ -269,7 +271,7 @@ export class PeerLink {
       return;
     }
     let greeted = false;
-    const stream = dialStream(target, {
+    const stream = dialStream(target, this.host.way(), {
       frame: (bytes) => {
         if (greeted) {
           this.received(stream, bytes);

@@ -22,6 +22,7 @@ import { CallsServer, greetingOf } from './call-stream.js';
 import { IncomingCalls, OutgoingCalls } from './calls.js';
 import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
 import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
+import { type Entrance, OPEN_ENTRANCE, type PeerTls, type Way } from './entrance.js';
 import { commonVersion, type OwnSide, PROTOCOL_VERSIONS, versionsDiffer } from './handshake.js';
 import { HANDSHAKE_MS, judgeAnswer, LINK_TICK_MS, type LinkHost, PeerLink } from './link.js';
 import { PLAIN_PREFACE, plainStream } from './plain-stream.js';
@@ -29,7 +30,9 @@ import { PeerPortError } from './port-error.js';
 import { PortListener } from './port-listener.js';
 import { CALL_BYTES_MAX, FRAME_BYTES_MAX } from './queue.js';
 import { refusesConnections, type Survivor } from './refusal.js';
+import { RefusalLog } from './refusal-log.js';
 import { connectionsOf } from './sockets.js';
+import { Strangers } from './strangers.js';
 import {
   ASK_PATH,
   acceptedStream,
@@ -57,6 +60,10 @@ export interface PeerTransportOptions {
   readonly random?: () => number;
   /** `cluster.survivor`: whose refusal counts as the end of its process: this machine's own addresses', anybody's, nobody's. Default: `local`. */
   readonly survivor?: Survivor;
+  /** What this node and its peers ask of those that connect; left out: nothing. */
+  readonly entrance?: Entrance;
+  /** Told who was not let in and why, and which peer did not let this node in: at most once a minute for each. */
+  readonly log?: { warn(message: string, facts: Record<string, unknown>): void };
   /** Versions of the protocol, for tests of releases that don't exist yet. */
   readonly versions?: VersionRange;
 }
@@ -64,6 +71,8 @@ export interface PeerTransportOptions {
 /** A transport that listens on `port`. */
 export interface ListeningTransport extends PeerTransport {
   readonly port: number;
+  /** Other certificates for connections from now on, where they have TLS. */
+  renew(tls: PeerTls): void;
 }
 
 /** Takes the internal port; until `start` everybody is turned away. Errors: `PeerPortError`. */
@@ -92,10 +101,13 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   /** Peers by `setPeers`, and those that have called without being one of them. */
   private readonly links = new Map<PeerId, PeerLink>();
   private readonly uris = new Map<PeerId, string>();
-  private readonly outgoing = new OutgoingCalls();
+  private entrance: Entrance;
+  private readonly refusals: RefusalLog;
+  private readonly outgoing = new OutgoingCalls(() => this.way());
   private readonly incoming: IncomingCalls;
   private readonly calls: CallsServer;
   private readonly listening: PortListener;
+  private readonly strangers = new Strangers(SERVICE);
   private readonly ticking: NodeJS.Timeout;
   private ungreeted = 0;
   private asked = 0;
@@ -105,6 +117,8 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.dateMs = options.dateMs ?? Date.now;
     this.random = options.random ?? Math.random;
     this.versions = options.versions ?? PROTOCOL_VERSIONS;
+    this.entrance = options.entrance ?? OPEN_ENTRANCE;
+    this.refusals = new RefusalLog(options.log);
     this.session = 1 + Math.floor(this.random() * 2 ** 47);
     this.incoming = new IncomingCalls(
       () => (this.self === null || this.closing !== null ? null : this.own()),
@@ -125,10 +139,16 @@ class GrpcTransport implements ListeningTransport, LinkHost {
       Calls: (call: ServerDuplexStream<Buffer, Buffer>) => this.calls.accept((events) => acceptedStream(call, events)),
     });
     const injector = this.server.createConnectionInjector(ServerCredentials.createInsecure());
-    this.listening = new PortListener({
-      grpc: (socket) => injector.injectConnection(socket),
-      plain: (socket) => this.calls.accept((events) => acceptedPlain(socket, events)),
-    });
+    const users = {
+      grpc: (socket: Socket) => injector.injectConnection(socket),
+      plain: (socket: Socket) => this.calls.accept((events) => acceptedPlain(socket, events)),
+      refused: (address: string, reason: string) => this.refusals.note('a connection to the internal port was refused', address, reason),
+      tell: (socket: Socket, kind: 'grpc' | 'plain', reason: string) => {
+        if (kind === 'plain') acceptedPlain(socket, { frame: () => {}, ended: () => {} }).close(reason);
+        else this.strangers.take(socket, reason);
+      },
+    };
+    this.listening = new PortListener(users, this.entrance);
     this.ticking = setInterval(() => {
       for (const link of [...this.links.values()]) link.tick();
     }, LINK_TICK_MS);
@@ -160,6 +180,18 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   helloTo(peer: PeerId): Hello {
     const { peerId, clusterId, versions } = this.own();
     return { versions, clusterId: clusterId ?? '', from: peerId, to: peer, session: this.session, release: this.options.release };
+  }
+
+  way(): Way {
+    return {
+      entrance: this.entrance,
+      failed: (host, reason) => this.refusals.note('a peer does not let this node in', host, reason),
+    };
+  }
+
+  renew(peerTls: PeerTls): void {
+    this.entrance = { ...this.entrance, tls: peerTls };
+    this.listening.renew(peerTls);
   }
 
   deserted(link: PeerLink): void {
@@ -208,7 +240,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
 
   async request(uri: string, request: PeerRequest, timeoutMs: number): Promise<PeerReply> {
     if (this.closing !== null) throw new TroupeError('unavailable', 'this node is stopping');
-    const answer = await ask(uri, encodeRequest(request, this.versions), timeoutMs);
+    const answer = await ask(uri, this.way(), encodeRequest(request, this.versions), timeoutMs);
     if (answer.kind === 'failure') throw errorFromFacts(answer.facts);
     return answer;
   }
@@ -230,7 +262,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     const reachable = this.closing === null && this.self !== null ? (this.links.get(peer)?.reachable ?? null) : null;
     if (reachable === null) return null;
     const { session, uri } = reachable;
-    return { target: channelTarget(uri), session, greeting: greetingOf(this.helloTo(peer)) };
+    return { target: channelTarget(uri), session, greeting: greetingOf(this.helloTo(peer)), entrance: this.entrance };
   }
 
   close(): Promise<void> {
@@ -247,6 +279,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.outgoing.close();
     this.calls.close();
     this.listening.close();
+    this.strangers.close();
     await new Promise<void>((resolve) => {
       const cut = setTimeout(() => {
         this.server.forceShutdown();
@@ -354,8 +387,8 @@ function acceptedPlain(socket: Socket, events: StreamEvents): FrameStream {
 }
 
 /** Errors: `wrongInput`, `unavailable`, `timeout`. */
-function ask(uri: string, request: Uint8Array, timeoutMs: number): Promise<Answer> {
-  const client = newClient(channelTarget(uri));
+function ask(uri: string, way: Way, request: Uint8Array, timeoutMs: number): Promise<Answer> {
+  const client = newClient(channelTarget(uri), way);
   return new Promise<Answer>((resolve, reject) => {
     const done = (error: ServiceError | null, answer?: Buffer) => {
       client.close();

@@ -1,6 +1,8 @@
 /** A gRPC stream of two peers as both of its ends see it: bytes of frames, and an end that is told once. */
 
 import { Client, credentials, type ServerDuplexStream, type ServiceError, status } from '@grpc/grpc-js';
+import { isOpen, type Way } from './entrance.js';
+import { PeerCredentials } from './peer-credentials.js';
 import { CALL_BYTES_MAX, FRAME_BYTES_MAX } from './queue.js';
 
 export const CONNECT_PATH = '/troupe.peer.Peers/Connect';
@@ -22,17 +24,21 @@ export interface FrameStream {
 }
 
 /** A client of a peer's internal port. Each has its own connection: it is gone with the client, and a new one looks the name up again. */
-export function newClient(target: string): Client {
-  return clientOf(target, FRAME_BYTES_MAX);
+export function newClient(target: string, way: Way): Client {
+  return clientOf(target, way, FRAME_BYTES_MAX);
 }
 
 /** A client for calls, whose answers may be large. */
-export function newCallClient(target: string): Client {
-  return clientOf(target, CALL_BYTES_MAX);
+export function newCallClient(target: string, way: Way): Client {
+  return clientOf(target, way, CALL_BYTES_MAX);
 }
 
-function clientOf(target: string, receivedBytesMax: number): Client {
-  return new Client(target, credentials.createInsecure(), {
+function clientOf(target: string, way: Way, receivedBytesMax: number): Client {
+  const host = target.replace(/:\d+$/, '');
+  const own = isOpen(way.entrance)
+    ? credentials.createInsecure()
+    : new PeerCredentials(host, way.entrance, (reason) => way.failed(host, reason));
+  return new Client(target, own, {
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_retries': 0,
     'grpc.max_receive_message_length': receivedBytesMax,
@@ -50,13 +56,13 @@ export const KEEPALIVE_MS = 10_000;
 const FLOW_WINDOW_BYTES = 1 << 20;
 
 /** Opens the stream of two peers. */
-export function dialStream(target: string, events: StreamEvents): FrameStream {
-  return streamOf(newClient(target), CONNECT_PATH, events);
+export function dialStream(target: string, way: Way, events: StreamEvents): FrameStream {
+  return streamOf(newClient(target, way), CONNECT_PATH, events);
 }
 
 /** Opens a stream of calls to a peer, on gRPC. */
-export function dialGrpcCalls(target: string, events: StreamEvents): FrameStream {
-  return streamOf(newCallClient(target), CALLS_PATH, events);
+export function dialGrpcCalls(target: string, way: Way, events: StreamEvents): FrameStream {
+  return streamOf(newCallClient(target, way), CALLS_PATH, events);
 }
 
 function streamOf(client: Client, path: string, events: StreamEvents): FrameStream {

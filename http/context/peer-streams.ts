@@ -4,6 +4,7 @@
  */
 
 import type { CallStream } from '../../cluster/transport/call-stream.js';
+import { silentWay } from '../../cluster/transport/entrance.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { AskPeers, PortionQuestion } from '../../storage/reader/reader.js';
 import type { PeerCard, PortionResult } from '../../storage/threads/messages.js';
@@ -12,7 +13,7 @@ import type { PeerCard, PortionResult } from '../../storage/threads/messages.js'
 const AGAIN_MS = 1000;
 
 interface Line {
-  readonly card: PeerCard;
+  card: PeerCard;
   stream: CallStream;
   dialedMs: number;
 }
@@ -33,7 +34,10 @@ export class PeerStreams implements AskPeers {
     this.#peers = peers;
     for (const [peer, { card, stream }] of [...this.#lines]) {
       const now = peers.get(peer);
-      if (now?.session === card.session && now.target === card.target) continue;
+      if (now?.session === card.session && now.target === card.target) {
+        (this.#lines.get(peer) as Line).card = now;
+        continue;
+      }
       this.#lines.delete(peer);
       stream.close();
     }
@@ -66,14 +70,18 @@ export class PeerStreams implements AskPeers {
     for (const [peer, card] of this.#peers) {
       if (this.#lines.has(peer) || this.#modules === null) continue;
       const { CallStream } = this.#modules.calls;
-      this.#lines.set(peer, { card, stream: new CallStream(peer, card.target, card.greeting), dialedMs: performance.now() });
+      this.#lines.set(peer, {
+        card,
+        stream: new CallStream(peer, card.target, card.greeting, silentWay(card.entrance)),
+        dialedMs: performance.now(),
+      });
     }
   }
 
   #dialAgain(peer: PeerId, line: Line, { calls }: Modules): void {
     const nowMs = performance.now();
     if (!line.stream.isOver || nowMs - line.dialedMs < AGAIN_MS) return;
-    line.stream = new calls.CallStream(peer, line.card.target, line.card.greeting);
+    line.stream = new calls.CallStream(peer, line.card.target, line.card.greeting, silentWay(line.card.entrance));
     line.dialedMs = nowMs;
   }
 }

@@ -13,8 +13,6 @@ export function unavailableSettings(settings: NodeSettings): string[] {
       'service.jwt_rbac',
       'no service.api_key that tokens could be signed with',
     ],
-    [service.enforce_internal_auth, 'service.enforce_internal_auth', 'access control'],
-    [cluster.p2p.enable_tls, 'cluster.p2p.enable_tls', 'TLS between peers'],
     [storage.node_type === 'Listener' && !cluster.enabled, 'storage.node_type', 'listener mode outside of a cluster'],
     [!isDecoded(() => defaultQuantization(settings)), 'storage.collection.quantization', 'no quantization that collections could have'],
     [!isDecoded(() => defaultStrictMode(settings)), 'storage.collection.strict_mode', 'no limits that collections could have'],

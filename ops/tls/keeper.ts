@@ -4,6 +4,7 @@
  */
 
 import { stat } from 'node:fs/promises';
+import type { PeerTls } from '../../cluster/transport/entrance.js';
 import type { DoorTls } from '../../http/context/tls-sockets.js';
 import { crypto } from '../../protocols/late-modules.js';
 import { SettingsError } from '../config/resolve.js';
@@ -19,7 +20,7 @@ export interface TlsMaterial {
   /** Null: clients connect without TLS. */
   readonly door: DoorTls | null;
   /** Null: peers connect without TLS. */
-  readonly peers: TlsFiles | null;
+  readonly peers: PeerTls | null;
 }
 
 export interface TlsClock {
@@ -115,7 +116,7 @@ export class TlsKeeper {
     const { clients, peers, service } = this.wanted;
     const ticketKeys = new Uint8Array(crypto().randomBytes(TICKET_KEY_BYTES));
     const door = { cert: files.cert, key: files.key, clientCa: clients ? files.ca : null, ticketKeys };
-    return { door: service ? door : null, peers: peers ? files : null };
+    return { door: service ? door : null, peers: peers && files.ca !== null ? { cert: files.cert, key: files.key, ca: files.ca } : null };
   }
 
   /** What tells that a file was replaced or written; also where a name leads to another file. */

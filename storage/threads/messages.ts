@@ -202,6 +202,11 @@ export interface PeerCard {
   readonly session: number;
   /** What a stream of calls begins with. */
   readonly greeting: Uint8Array;
+  /** What the peer asks of those that connect: texts as PEM, and keys that are proven. */
+  readonly entrance: {
+    readonly tls: { readonly cert: string; readonly key: string; readonly ca: string } | null;
+    readonly keys: readonly Uint8Array[];
+  };
 }
 
 /** collections: by name and alias. peers: those that are in shares. */

@@ -99,18 +99,24 @@ test('settings that cannot be used end with 1 and name the key', async () => {
   const ends = await Promise.all([
     start(['--config-path', path], { SERVICE__SERVICE__HTTP_PORT: '1' }).ended,
     start([], { SERVICE__SERVICE__MAX_REQUEST_SIZE_MB: '0' }).ended,
-    start([], { SERVICE__CLUSTER__P2P__ENABLE_TLS: 'true' }).ended,
+    start([], { SERVICE__CLUSTER__ENABLED: 'true', SERVICE__CLUSTER__P2P__ENABLE_TLS: 'true' }).ended,
     start([], { SERVICE__CLUSTER__ENABLED: 'true', SERVICE__CLUSTER__P2P__PORT: '0' }).ended,
     start([], { SERVICE__LOG_LEVEL: 'loud' }).ended,
     start(['--uri', 'http://a:1', '--reinit']).ended,
+    start(['--uri', 'https://a:1'], { SERVICE__CLUSTER__ENABLED: 'true' }).ended,
+    start([], { SERVICE__CLUSTER__ENABLED: 'true', SERVICE__SERVICE__ENFORCE_INTERNAL_AUTH: 'true' }).ended,
+    start([], { SERVICE__SERVICE__VERIFY_HTTPS_CLIENT_CERTIFICATE: 'true' }).ended,
   ]);
   const keys = [
     /service\.http_port/,
     /service\.max_request_size_mb/,
-    /cluster\.p2p\.enable_tls: not available/,
+    /tls\.ca_cert: cannot read .* which cluster\.p2p\.enable_tls needs/,
     /--uri: this node is part of no cluster yet/,
     /log_level/,
     /--uri: .*set cluster\.enabled to true[\s\S]*--reinit: /,
+    /--uri: https:\/\/ asks for TLS between peers: set cluster\.p2p\.enable_tls/,
+    /service\.enforce_internal_auth: needs service\.api_key or cluster\.p2p\.enable_tls/,
+    /service\.verify_https_client_certificate: needs service\.enable_tls/,
   ];
   ends.forEach(({ code, err }, at) => {
     assert.equal(code, 1, err);

@@ -60,7 +60,7 @@ function readsOf(view: NodeView): Record<string, readonly string[]> {
 
 /** There is a connection with peer 2 only. */
 function cardOf(peer: number): PeerCard | null {
-  return peer === 2 ? { target: 'two:1', session: 5, greeting: Buffer.from('hello') } : null;
+  return peer === 2 ? { target: 'two:1', session: 5, greeting: Buffer.from('hello'), entrance: { tls: null, keys: [] } } : null;
 }
 
 /** This node's view of a cluster's collection, whose two shards are Active on this node and on another one, and a count of changes. */
@@ -206,7 +206,12 @@ test('in a cluster, readers may ask peers with a connection for Active replicas 
 test('in a cluster, several peers that have the same shards are asked in turn', () => {
   const { names, peers } = clusterNode();
   peers.agree({ 0: { leader: 2, 2: 'Active', 3: 'Active' }, 1: { leader: 2, 2: 'Active', 3: 'Active' } });
-  const everywhere = (peer: number) => ({ target: `${peer}:1`, session: peer, greeting: Buffer.from('hello') });
+  const everywhere = (peer: number) => ({
+    target: `${peer}:1`,
+    session: peer,
+    greeting: Buffer.from('hello'),
+    entrance: { tls: null, keys: [] },
+  });
   const { collections, peers: asked } = ownReads(names, { assignments: peers.assignments, cardOf: everywhere, limits: limitsOf() });
   const own = collections.get('c');
   assert.ok(own?.kind === 'spread');

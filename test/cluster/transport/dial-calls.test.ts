@@ -8,6 +8,7 @@ import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-j
 import { LostAnswer, NotReached } from '../../../cluster/data-messages.js';
 import { CallStream, CallsServer, greetingOf } from '../../../cluster/transport/call-stream.js';
 import { packCall, packReply } from '../../../cluster/transport/codec/calls.js';
+import { OPEN_ENTRANCE, silentWay } from '../../../cluster/transport/entrance.js';
 import { PLAIN_PREFACE, plainStream } from '../../../cluster/transport/plain-stream.js';
 import { acceptedStream, asIs, CALLS_PATH } from '../../../cluster/transport/streams.js';
 
@@ -60,7 +61,7 @@ test('a peer of a release without plain connections is called on gRPC, and gets 
   const port = await new Promise<number>((resolve, reject) =>
     server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
   );
-  const stream = new CallStream(2, `127.0.0.1:${port}`, greetingOf(HELLO));
+  const stream = new CallStream(2, `127.0.0.1:${port}`, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
   const replies = await Promise.all([stream.call(CALL, 5000), stream.call(CALL, 5000)]);
   assert.deepEqual(replies, [
     { kind: 'missing', id: 3 },
@@ -89,7 +90,7 @@ test('frames that come in single bytes, and many at once, are read as they were 
       };
     });
   });
-  const stream = new CallStream(2, port.target, greetingOf(HELLO));
+  const stream = new CallStream(2, port.target, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
   const replies = await Promise.all(Array.from({ length: 50 }, () => stream.call(CALL, 5000)));
   assert.ok(replies.every((reply) => reply.kind === 'missing'));
   stream.close();
@@ -104,11 +105,11 @@ test('a call is lost when its connection breaks after the hello was answered, an
     });
     calls.accept((events) => plainStream(socket, OPTIONS, { ...events, refused: events.ended }));
   });
-  const stream = new CallStream(2, port.target, greetingOf(HELLO));
+  const stream = new CallStream(2, port.target, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
   await assert.rejects(stream.call(CALL, 5000), (error) => error instanceof LostAnswer && error.code === 'unavailable');
   assert.ok(stream.isOver);
   await port.close();
-  const nobody = new CallStream(2, port.target, greetingOf(HELLO));
+  const nobody = new CallStream(2, port.target, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
   await assert.rejects(nobody.call(CALL, 5000), (error) => error instanceof NotReached && /ECONNREFUSED/.test(error.message));
 });
 
@@ -122,7 +123,7 @@ test('a refusal of a stream tells its reason, and is not tried on gRPC', async (
       refused: () => {},
     });
   });
-  const stream = new CallStream(2, port.target, greetingOf(HELLO));
+  const stream = new CallStream(2, port.target, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
   await assert.rejects(stream.call(CALL, 5000), (error) => error instanceof NotReached && /refused: too many streams/.test(error.message));
   assert.equal(connections, 1);
   await port.close();
@@ -137,7 +138,7 @@ test('an answer that is no frame ends the stream, and its calls are lost or not 
       });
       calls.accept((events) => plainStream(socket, OPTIONS, { ...events, refused: events.ended }));
     });
-    const stream = new CallStream(2, port.target, greetingOf(HELLO));
+    const stream = new CallStream(2, port.target, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
     await assert.rejects(stream.call(CALL, 5000), (error) => error instanceof LostAnswer && /frame of/.test(error.message));
     await port.close();
   }

@@ -65,12 +65,14 @@ test('calls back off from 25 ms to at most 800 ms', () => {
   assert.equal(backOffMs(1000, 1), 800);
 });
 
-test('an address of a peer is http://host:port, and nothing behind it', () => {
+test('an address of a peer is http://host:port or https://host:port, and nothing behind it', () => {
   assert.equal(channelTarget('http://10.0.0.1:6335'), '10.0.0.1:6335');
   assert.equal(channelTarget('http://node-1:6335/'), 'node-1:6335');
   assert.equal(channelTarget('http://[::1]:6335'), '[::1]:6335');
   assert.equal(channelTarget('http://node'), 'node:80');
-  for (const wrong of ['', 'node:6335', 'https://node:6335', 'http://node:6335/path', 'http://', 'http://node:6335?x', 'http://a b:1']) {
+  assert.equal(channelTarget('https://node:6335'), 'node:6335');
+  assert.equal(channelTarget('https://node'), 'node:443');
+  for (const wrong of ['', 'node:6335', 'ftp://node:6335', 'http://node:6335/path', 'http://', 'http://node:6335?x', 'http://a b:1']) {
     assert.throws(() => channelTarget(wrong), { code: 'wrongInput' }, wrong);
   }
 });

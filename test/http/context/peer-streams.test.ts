@@ -38,7 +38,7 @@ async function peer(t: TestContext) {
     server.close();
   });
   const { port } = server.address() as { port: number };
-  const card: PeerCard = { target: `127.0.0.1:${port}`, session: 5, greeting: greetingOf(HELLO) };
+  const card: PeerCard = { target: `127.0.0.1:${port}`, session: 5, greeting: greetingOf(HELLO), entrance: { tls: null, keys: [] } };
   return { card, state };
 }
 
