@@ -5,6 +5,7 @@ import { get } from 'node:http';
 import { after, before, type TestContext, test } from 'node:test';
 import { type RunningNode, startNodeProcess } from '../../ops/node-process.js';
 import { RestClient } from '../../ops/rest-client.js';
+import { claimsOf, signToken } from '../../web/model/token.js';
 import { temporaryFolder } from '../process/support.js';
 import { closeBrowser, openDashboard, withoutChromium } from './chromium.js';
 
@@ -79,6 +80,42 @@ test('each page of a node that others reach without a key says so', { skip }, as
     await page.getByRole('alert').getByText('key').first().waitFor();
   }
   await checkAccess();
+});
+
+test('a node with a key asks for it once, keeps it out of every address, and shows a token what it may see', { skip }, async (t) => {
+  const environment = { SERVICE__SERVICE__API_KEY: 'a-key-for-tests', SERVICE__SERVICE__JWT_RBAC: 'true' };
+  const locked = await startNodeProcess({ folder: await temporaryFolder(t), environment });
+  t.after(() => locked.end('SIGKILL'));
+  for (const name of ['mine', 'foreign']) {
+    const headers = { 'api-key': 'a-key-for-tests' };
+    const body = JSON.stringify({ vectors: { size: 2, distance: 'Dot' } });
+    assert.equal((await fetch(`${locked.url}/collections/${name}`, { method: 'PUT', headers, body })).status, 200);
+  }
+  const { page } = await openDashboard(t, locked.url);
+  const addresses: string[] = [];
+  page.on('request', (request) => addresses.push(request.url()));
+  const enter = async (credential: string): Promise<void> => {
+    await page.getByLabel('API key or token').fill(credential);
+    await page.getByRole('button', { name: 'Use it' }).click();
+  };
+  await page.goto(`${locked.url}/dashboard`);
+  await enter('another-key');
+  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await enter('a-key-for-tests');
+  await page.getByRole('link', { name: 'foreign' }).waitFor();
+  const claims = claimsOf(
+    { level: 'collection-read', collections: ['mine'], expiresInSec: 600, exists: null },
+    Math.floor(Date.now() / 1000),
+  );
+  const token = signToken(claims, 'a-key-for-tests');
+  await page.getByRole('button', { name: 'Change the key' }).click();
+  await enter(token);
+  await page.getByRole('link', { name: 'foreign' }).waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'mine' }).waitFor();
+  assert.deepEqual(
+    addresses.filter((address) => address.includes('key-for-tests') || address.includes(token)),
+    [],
+  );
 });
 
 test('a collection is created, told apart and deleted only by its name', { skip }, async (t) => {

@@ -174,7 +174,7 @@ test('a shard is moved and copied by the agreed record, and a transfer is aborte
   assert.equal(await ask({ kind: 'abortTransfer', ...transfer }), true);
   assert.equal(record()?.transfers.length, 0);
   await assert.rejects(ask({ kind: 'abortTransfer', ...transfer }), { code: 'notFound' });
-  await assert.rejects(ask({ kind: 'moveShard', ...transfer, to: 5, method: null }), { code: 'wrongInput' });
+  await assert.rejects(ask({ kind: 'moveShard', ...transfer, to: 5, method: null }), { code: 'badRequest' });
   assert.equal(await ask({ kind: 'replicateShard', ...transfer, to: third, method: 'stream_records' }), true);
   assert.equal(record()?.transfers[0]?.sync, true);
 });
