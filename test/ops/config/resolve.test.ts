@@ -159,7 +159,6 @@ test('settings of later releases are refused by key when switched on', () => {
   const on: [string, string][] = [
     // Without a key that tokens could be signed with.
     ['SERVICE__SERVICE__JWT_RBAC', 'true'],
-    ['SERVICE__AUDIT__ENABLED', 'true'],
     ['SERVICE__STORAGE__NODE_TYPE', 'Listener'],
   ];
   for (const [name, value] of on) {
