@@ -160,7 +160,7 @@ async function nodeAnswer(
     case 'json':
       return jsonReply(200, Buffer.from(stringifyJson(answer.value)));
     case 'page': {
-      const headers = ['content-security-policy', answer.policy, 'x-content-type-options', 'nosniff'];
+      const headers = ['content-security-policy', answer.policy, 'x-content-type-options', 'nosniff', 'referrer-policy', 'no-referrer'];
       return { status: 200, type: HTML_TYPE, headers, body: Buffer.from(answer.html), isBodyRefused: false };
     }
     case 'text':
