@@ -11,7 +11,7 @@ import { untilCalm } from './shards.js';
 
 const SETTINGS = { vectors: { size: 2, distance: 'Dot' }, shard_number: 3, replication_factor: 2 };
 
-test('a node that is back says nothing of collections and points before it knows what was agreed while it was away', async (t) => {
+test('a node that is back lists what it knew, and says nothing else before it knows what was agreed while it was away', async (t) => {
   const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
   t.after(() => cluster.close());
   const one = cluster.node(1);
@@ -52,11 +52,7 @@ test('a node that is back says nothing of collections and points before it knows
           result: { count?: number; collections?: { name: string }[]; exists?: boolean };
         };
         if (result.count !== undefined) assert.equal(result.count, points.length);
-        if (result.collections !== undefined)
-          assert.deepEqual(
-            result.collections.map(({ name }) => name),
-            ['new', 'old'],
-          );
+        if (result.collections !== undefined) assert.match(result.collections.map(({ name }) => name).join(), /^(new,)?old$/);
         assert.notEqual(result.exists, false);
       }
       return answers;
