@@ -222,7 +222,7 @@ test('a damaged record of new terms, a damaged leaf and one of another place hav
   }
 });
 
-test('a replica of the format before gets its indexes of appendable rows anew, and the format of this release', async (t) => {
+test('a replica of a former format gets its indexes of appendable rows anew, and the format of this release', async (t) => {
   const folder = temporaryFolder(t);
   const before = await Replica.open(specOf(folder));
   before.apply(
@@ -243,5 +243,5 @@ test('a replica of the format before gets its indexes of appendable rows anew, a
   assert.deepEqual(replica.warnings, []);
   assert.deepEqual(rowsOf(replica, { kind: 'match', key: 's', match: { kind: 'value', value: 'k1' } }).rows, [1, 5, 9, 13, 17]);
   assert.deepEqual(Object.fromEntries(replica.store.stats().fieldPoints), { s: 20 });
-  assert.equal(readFileSync(mark, 'utf8'), '{"format":5}\n');
+  assert.equal(readFileSync(mark, 'utf8'), '{"format":6}\n');
 });
