@@ -1,7 +1,7 @@
 /** The frame around all pages: where one can go, the key, light or dark. */
 
 import { type ReactNode, useEffect, useId, useState } from 'react';
-import { call, onRefusal, storedKey, storeKey } from './base/api.js';
+import { call, isKeyRemembered, onRefusal, storedKey, storeKey } from './base/api.js';
 import { linkTo, useRoute } from './base/router.js';
 import { ActorsPage } from './pages/actors.js';
 import { ClusterPage } from './pages/cluster.js';
@@ -93,7 +93,7 @@ function Page({ page, rest }: { readonly page: string; readonly rest: readonly s
 }
 
 function NodeVersion(): ReactNode {
-  const { value } = useResultOfRoot();
+  const value = useRoot();
   return value === undefined ? null : <span>{`Troupe ${value.troupe?.version ?? ''}, API ${value.version}`}</span>;
 }
 
@@ -103,7 +103,7 @@ interface Root {
 }
 
 /** `GET /` has no envelope. */
-function useResultOfRoot(): { value: Root | undefined } {
+function useRoot(): Root | undefined {
   const [value, setValue] = useState<Root>();
   useEffect(() => {
     const abort = new AbortController();
@@ -112,20 +112,20 @@ function useResultOfRoot(): { value: Root | undefined } {
       .then(setValue, () => {});
     return () => abort.abort();
   }, []);
-  return { value };
+  return value;
 }
 
 function KeyDialog({ onClose, onStored }: { readonly onClose: () => void; readonly onStored: () => void }): ReactNode {
   const [key, setKey] = useState(storedKey());
-  const [remember, setRemember] = useState(localStorage.length > 0 && storedKey() !== '');
+  const [remember, setRemember] = useState(isKeyRemembered);
   const id = useId();
   const store = async (): Promise<void> => {
-    const before = storedKey();
+    const [before, wasRemembered] = [storedKey(), isKeyRemembered()];
     storeKey(key.trim(), remember);
     try {
       await call('GET', '/collections');
     } catch (error) {
-      storeKey(before, remember);
+      storeKey(before, wasRemembered);
       throw error;
     }
     onStored();

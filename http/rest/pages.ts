@@ -3,7 +3,7 @@
  * what is not in the list of that moment is not there, so no path leads out of the folder.
  */
 
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import { crypto } from '../../protocols/late-modules.js';
 import { escapeHtml } from '../context/html-text.js';
@@ -84,7 +84,6 @@ async function readAll(folder: string, warning: string | null): Promise<Readonly
     const type = TYPES[extname(entry.name)];
     if (!entry.isFile() || type === undefined) continue;
     const path = join(entry.parentPath, entry.name);
-    if (!(await lstat(path)).isFile()) continue;
     const read = await readFile(path);
     const bytes = relative(folder, path) === FIRST && warning !== null ? withWarning(read, warning) : read;
     const etag = `"${crypto().createHash('sha256').update(bytes).digest('base64url')}"`;

@@ -26,6 +26,11 @@ export function storedKey(): string {
   return sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY) ?? '';
 }
 
+/** Whether the key is kept when the browser is closed. */
+export function isKeyRemembered(): boolean {
+  return localStorage.getItem(KEY) !== null;
+}
+
 /** remember: keep the key when the browser is closed. */
 export function storeKey(key: string, remember: boolean): void {
   sessionStorage.removeItem(KEY);

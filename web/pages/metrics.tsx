@@ -18,7 +18,6 @@ interface Reading {
   readonly requests: number;
   readonly failures: number;
   readonly durationSec: number;
-  readonly cpuSec: number;
   readonly memoryBytes: number;
   readonly points: number;
 }
@@ -90,7 +89,6 @@ function readingOf(samples: readonly Sample[], atSec: number): Reading {
     requests: sumOf(samples, 'rest_responses_total') + sumOf(samples, 'grpc_responses_total'),
     failures: sumOf(samples, 'rest_responses_total', isFailure),
     durationSec: sumOf(samples, 'rest_responses_duration_seconds_sum') + sumOf(samples, 'grpc_responses_duration_seconds_sum'),
-    cpuSec: sumOf(samples, 'process_cpu_seconds_total'),
     memoryBytes: sumOf(samples, 'memory_resident_bytes'),
     points: sumOf(samples, 'collection_points'),
   };
