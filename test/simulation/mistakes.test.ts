@@ -27,8 +27,18 @@ import { simulate } from './simulate.js';
 
 const POINTS_WRONG =
   /^(Sim-P1|acknowledged|linearizability|progress: (replicas that are the same|giving shards the replicas))|gave a point twice$|does not work after healing$|is in the log and fails| crashed: invariant (Log|Op)-[A-Z]\d+ is broken/;
-/** A broken rule is found within so many; most within six, where this was written. */
+/** A broken rule is found within so many, counted from the seed that found it where this was written. */
 const SEEDS_MAX = 60;
+/** The seed that is tried first, where another one than 1 found the mistake: a search from 1 takes minutes in all. */
+const FIRST_SEEDS = new Map<Mistakes, number>([
+  [COMMIT_FROM_OLD_TERM, 4],
+  [DOUBLE_VOTE, 17],
+  [EARLY_ANSWERS, 30],
+  [SKIPPED_TAGS, 5],
+  [TRUSTED_STALE, 10],
+  [SHOWN_COPIES, 11],
+  [EMPTY_PLEDGES, 39],
+]);
 /** What shows the mistakes of two nodes: with all kinds of faults there are too few of these in a run. */
 const FAULTS_OF_TWO: readonly FaultKind[] = [
   'crash',
@@ -80,7 +90,8 @@ for (const [name, mistakes, invariant, nodes = 5] of [
 
 /** What the first seed that finds something says. */
 async function firstViolation(mistakes: Mistakes, nodes: number): Promise<string> {
-  for (let seed = 1; seed <= SEEDS_MAX; seed++) {
+  const first = FIRST_SEEDS.get(mistakes) ?? 1;
+  for (let seed = first; seed < first + SEEDS_MAX; seed++) {
     const { violations } = await simulate(seed, { mistakes, nodes, ...(nodes === 2 ? { faults: FAULTS_OF_TWO } : {}) });
     if (violations[0] !== undefined) return violations[0];
   }
