@@ -37,12 +37,13 @@ export function retrievePoints(snapshots: readonly ReplicaSnapshot[], query: Ret
   const limits = limitsOf(snapshots);
   limits?.claim(views.work(query.ids.length));
   const points: PointView[] = [];
+  const ids = new Set(query.ids);
   let looked = 0;
-  for (const id of new Set(query.ids)) {
+  for (const id of ids) {
     if (++looked % CHECK_ROWS === 0) limits?.check();
     const found = findPoint(snapshots, id);
     if (found === undefined) continue;
-    if (points.length % CHECK_ROWS === 0) limits?.hold(views.bytes(CHECK_ROWS));
+    if (points.length % CHECK_ROWS === 0) limits?.hold(views.bytes(Math.min(CHECK_ROWS, ids.size - looked + 1)));
     points.push(views.record(found.view, found.row));
   }
   return points;

@@ -3,6 +3,8 @@ import { after, test } from 'node:test';
 import { TroupeError } from '../../../../protocols/errors.js';
 import type { VectorsConfig } from '../../../../protocols/model/collection.js';
 import type { PointId } from '../../../../protocols/model/point-id.js';
+import { HeldMemory } from '../../../../storage/memory/held-memory.js';
+import { unlimitedLedger } from '../../../../storage/memory/shared-ledger.js';
 import { runRead } from '../../../../storage/reader/operations.js';
 import type { RawRequest, ReadOperation } from '../../../../storage/threads/messages.js';
 import { CollectionFixture, configOf, contextOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
@@ -99,6 +101,25 @@ test('retrieve keeps the order asked for, without what is missing, deleted or as
     read(fixture, 'retrieve', { ids: [6], with_payload: ['k'], with_vector: true }),
     '[{"id":6,"payload":{"k":"new"},"vector":[6,0.1]}]',
   );
+});
+
+test('a read of one point counts memory for one point: counted as a thousand, points by id had their thread collected all the time', async () => {
+  const fixture = fixtureOf({ size: 1024, distance: 'Dot' });
+  const count = 1500;
+  const point = (id: PointId): TestPoint => ({ id, vectors: { '': new Array(1024).fill(1) } });
+  await fixture.addSealed(
+    Array.from({ length: count }, (_, id) => point(id)),
+    false,
+  );
+  const held = new HeldMemory(unlimitedLedger());
+  fixture.deadline.memory = held;
+  const heldBy = (ids: number[]): number => {
+    read(fixture, 'retrieve', { ids, with_vector: true });
+    return held.release();
+  };
+  assert.equal(heldBy([1]), 0);
+  const all = heldBy(Array.from({ length: count }, (_, id) => id));
+  assert.ok(all > count * 1024 * Float32Array.BYTES_PER_ELEMENT, `${all} bytes`);
 });
 
 test('a point is got with payload and vector', async () => {
