@@ -9,6 +9,7 @@ import { ROUTES } from '../../http/routes.js';
 import { ACCESS_CASES, type AccessCase, MISSING, OWN } from '../http/access/access-table.js';
 import { ALT_KEY, API_KEY, READ_KEY, type Signing, secondsFromNow, tokenOf } from '../http/access/tokens.js';
 import { failure, GrpcClient } from '../http/grpc/client.js';
+import { askWithCredentials, EXPECTED_OF_CREDENTIALS } from './clients/with-credentials.js';
 import { type NodeUnderTest, nodeFor, temporaryFolder } from './support.js';
 
 const UNAUTHENTICATED = 16;
@@ -144,6 +145,12 @@ test('access', async (context) => {
     for (const client of clients) client.close();
     t.diagnostic(`${cells.length} cells`);
     assert.deepEqual(wrong, []);
+  });
+
+  await context.test('unmodified clients for REST and gRPC are answered by their key or token', async () => {
+    const credentials = { key: API_KEY, reader: tokenOf(grants('r', 'asked')), stranger: tokenOf(grants('rw', OWN)) };
+    const urls = { rest: node.url, grpc: `http://127.0.0.1:${node.grpcPort}` };
+    assert.deepEqual(await askWithCredentials(urls, credentials, 'asked'), EXPECTED_OF_CREDENTIALS);
   });
 
   await context.test('lists show a token what it may know of, and no body leads it to another collection', async () => {

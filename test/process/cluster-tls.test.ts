@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import { RestClient } from '../../ops/rest-client.js';
-import { Authority } from '../certificates.js';
+import { Authority } from '../../ops/tls/authority.js';
 import { nodeFor, temporaryFolder, until } from './support.js';
 
 const authority = new Authority('authority', Date.now());

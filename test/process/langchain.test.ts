@@ -1,86 +1,48 @@
-/** A vector store of LangChain over a node, with its unmodified package. */
+/** A vector store of LangChain over a plain node, and over one with a key and TLS. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { Document } from '@langchain/core/documents';
-import { Embeddings } from '@langchain/core/embeddings';
-import { QdrantVectorStore } from '@langchain/qdrant';
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { Authority } from '../../ops/tls/authority.js';
+import { API_KEY } from '../http/access/tokens.js';
+import { useVectorStore } from './clients/langchain.js';
 import { nodeFor, temporaryFolder } from './support.js';
-
-const SUBJECTS = ['sea', 'train', 'bread', 'night'];
-
-/** How often each subject is spoken of: texts about the same are near to each other, on every machine. */
-class SubjectEmbeddings extends Embeddings {
-  constructor() {
-    super({});
-  }
-
-  embedQuery(text: string): Promise<number[]> {
-    const words = text.toLowerCase().match(/\w+/g) ?? [];
-    return Promise.resolve(SUBJECTS.map((subject) => 0.01 + words.filter((word) => word === subject).length));
-  }
-
-  embedDocuments(texts: string[]): Promise<number[][]> {
-    return Promise.all(texts.map((text) => this.embedQuery(text)));
-  }
-}
-
-const IDS = [1, 2, 3, 4, 5].map((at) => `00000000-0000-4000-8000-00000000000${at}`);
-const DOCUMENTS = [
-  ['The sea at night', 1990],
-  ['A night train, a night train', 1991],
-  ['Bread', 1992],
-  ['The sea, the sea', 1993],
-  ['By train to the sea', 1994],
-].map(([pageContent, year]) => new Document({ pageContent: pageContent as string, metadata: { year, deep: { list: [1, null] } } }));
 
 test('a vector store of LangChain adds, searches, filters, diversifies and deletes documents', async (context) => {
   const node = await nodeFor(context, { folder: await temporaryFolder(context) });
-  const embeddings = new SubjectEmbeddings();
-  const store = new QdrantVectorStore(embeddings, { url: node.url, collectionName: 'texts' });
-  await store.addDocuments(DOCUMENTS, { ids: IDS });
-  const textsOf = (documents: readonly Document[]) => documents.map(({ pageContent }) => pageContent);
-
-  const [nearest] = await store.similaritySearch('the sea', 1);
-  assert.equal(nearest?.pageContent, 'The sea, the sea');
-  assert.deepEqual(nearest?.metadata, { year: 1993, deep: { list: [1, null] } });
-  assert.equal(nearest?.id, IDS[3]);
-
-  const filter = { must: [{ key: 'metadata.year', range: { lt: 1993 } }], must_not: [{ key: 'content', match: { value: 'Bread' } }] };
-  assert.deepEqual(textsOf(await store.similaritySearch('sea', 5, filter)), ['The sea at night', 'A night train, a night train']);
-
-  const scored = await store.similaritySearchWithScore('train', 2);
-  assert.deepEqual(textsOf(scored.map(([document]) => document)), ['By train to the sea', 'A night train, a night train']);
-  for (const [document, score] of scored) {
-    const [a, b] = await embeddings.embedDocuments(['train', document.pageContent]);
-    assert.ok(Math.abs(score - cosine(a as number[], b as number[])) < 1e-6, `${document.pageContent}: ${score}`);
-  }
-
-  // The package hands its `lambda` on as the diversity: with 1 what is like the first text comes last.
-  const alike = await store.maxMarginalRelevanceSearch('sea', { k: 2, fetchK: 5, lambda: 0 });
-  const diverse = await store.maxMarginalRelevanceSearch('sea', { k: 2, fetchK: 5, lambda: 1 });
-  assert.deepEqual(textsOf(alike), textsOf(await store.similaritySearch('sea', 2)));
-  assert.deepEqual(textsOf(diverse), ['The sea, the sea', 'A night train, a night train']);
-  const within = await store.maxMarginalRelevanceSearch('sea', { k: 5, filter });
-  assert.deepEqual(textsOf(within).sort(), ['A night train, a night train', 'The sea at night']);
-
-  const again = await QdrantVectorStore.fromExistingCollection(embeddings, { url: node.url, collectionName: 'texts' });
-  await again.delete({ ids: [IDS[3] as string] });
-  assert.deepEqual(textsOf(await again.similaritySearch('sea, train', 1)), ['By train to the sea']);
-  await again.delete({ filter: { must: [{ key: 'metadata.year', match: { any: [1990, 1994] } }] } });
-  assert.deepEqual(textsOf(await again.similaritySearch('the sea', 9)).sort(), ['A night train, a night train', 'Bread']);
-
-  const other = await QdrantVectorStore.fromTexts(['night', 'bread'], [{ a: 1 }, { a: 2 }], embeddings, {
-    url: node.url,
-    collectionName: 'others',
-    collectionConfig: { vectors: { size: SUBJECTS.length, distance: 'Dot' } },
-    customPayload: [{ kept: true }, { kept: false }],
-  });
-  assert.deepEqual(textsOf(await other.asRetriever({ k: 1 }).invoke('bread')), ['bread']);
-  await assert.rejects(other.addVectors([[1, 2]], [new Document({ pageContent: 'short' })]), /400 .*dimension/);
+  await useVectorStore(node.url);
 });
 
-function cosine(a: readonly number[], b: readonly number[]): number {
-  const dot = (x: readonly number[], y: readonly number[]) => x.reduce((sum, value, at) => sum + value * (y[at] as number), 0);
-  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+test('it does so with a key over TLS', async (context) => {
+  const { ca, environment, folder } = await secured(context);
+  const node = await nodeFor(context, { folder, environment, tls: { ca } });
+  // Which authorities a process trusts is decided when it starts.
+  const program = fileURLToPath(new URL('./clients/langchain.js', import.meta.url));
+  const env = { ...process.env, NODE_EXTRA_CA_CERTS: environment.SERVICE__TLS__CA_CERT };
+  const child = spawn(process.execPath, [program, node.url, API_KEY], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const said: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => said.push(chunk));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  assert.equal(code, 0, Buffer.concat(said).toString());
+});
+
+async function secured(context: TestContext) {
+  const folder = await temporaryFolder(context);
+  const authority = new Authority('authority', Date.now());
+  const { cert, key } = authority.sign({ name: 'node', hosts: ['127.0.0.1'] });
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const environment = {
+    SERVICE__SERVICE__API_KEY: API_KEY,
+    SERVICE__SERVICE__ENABLE_TLS: 'true',
+    SERVICE__TLS__CERT: file('cert.pem', cert),
+    SERVICE__TLS__KEY: file('key.pem', key),
+    SERVICE__TLS__CA_CERT: file('cacert.pem', authority.cert),
+  };
+  return { folder, ca: authority.cert, environment };
 }

@@ -10,11 +10,13 @@ import { fileURLToPath } from 'node:url';
 import { launchNode } from '../../ops/node-process.js';
 import { freePorts } from '../../ops/ports.js';
 import { RestClient } from '../../ops/rest-client.js';
-import { Authority, type MadeCertificate } from '../certificates.js';
+import { Authority, type MadeCertificate } from '../../ops/tls/authority.js';
+import { API_KEY, tokenOf } from '../http/access/tokens.js';
+import { EXPECTED_OF_CREDENTIALS } from './clients/with-credentials.js';
 import { nodeFor, temporaryFolder, until } from './support.js';
 
 const authority = new Authority('authority', Date.now());
-const CLIENTS = fileURLToPath(new URL('./tls-clients.js', import.meta.url));
+const CLIENTS = fileURLToPath(new URL('./clients/tls-clients.js', import.meta.url));
 
 function files(folder: string) {
   return { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem'), ca: join(folder, 'cacert.pem') };
@@ -62,15 +64,18 @@ function lacks(program: string, argument: string): string | false {
   return spawnSync(program, [argument]).status === 0 ? false : `there is no ${program} on this machine`;
 }
 
-test('unmodified clients for REST and gRPC work over TLS; a changed certificate is shown while connections go on', async (t) => {
-  const node = await secureNode(t);
-  const ports = [String(node.port), String(node.grpcPort)];
+test('unmodified clients work over TLS with keys and tokens; a changed certificate is shown while connections go on', async (t) => {
+  const node = await secureNode(t, { SERVICE__SERVICE__API_KEY: API_KEY, SERVICE__SERVICE__JWT_RBAC: 'true' });
+  const reader = tokenOf({ access: [{ collection: 'c', access: 'r' }] });
+  const stranger = tokenOf({ access: [{ collection: 'another', access: 'rw' }] });
+  const argv = [CLIENTS, String(node.port), String(node.grpcPort), JSON.stringify({ key: API_KEY, reader, stranger })];
   const { ca } = files(node.folder);
-  const { out } = await run(process.execPath, [CLIENTS, ...ports], { NODE_EXTRA_CA_CERTS: ca });
-  assert.equal(out.trim(), '{"best":499,"scrolled":500,"counted":"500"}');
-  assert.match((await run(process.execPath, [CLIENTS, ...ports])).out, /unable to verify|self.signed|fetch failed/i);
+  const { out } = await run(process.execPath, argv, { NODE_EXTRA_CA_CERTS: ca });
+  assert.deepEqual(JSON.parse(out), EXPECTED_OF_CREDENTIALS);
+  assert.match((await run(process.execPath, argv)).out, /unable to verify|self.signed|fetch failed/i);
   // Also requests that a reader hands on to the HTTP server of the main thread.
-  const chunked = 'POST /collections/c/points/count HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n';
+  const count = `POST /collections/c/points/count HTTP/1.1\r\nHost: a\r\nApi-Key: ${API_KEY}\r\n`;
+  const chunked = `${count}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`;
   const old = connect({ host: '127.0.0.1', port: node.port, ca: authority.cert });
   t.after(() => old.destroy());
   let said = '';

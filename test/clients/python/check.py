@@ -1,10 +1,12 @@
 """Asks a running node for every operation with the unmodified client, over REST and over gRPC, and compares the answers
 with each other and, where its answers are exact, with the client's own collections in memory.
 
-Arguments: port of REST, port of gRPC, seed, rounds of random requests.
+Arguments: port of REST, port of gRPC, seed, rounds of random requests; then, where the node wants them: what the client over REST shows as
+its key, and what the one over gRPC does. With TROUPE_CA, the file of an authority, both ask over TLS and trust that alone.
 """
 
 import logging
+import os
 import sys
 import warnings
 
@@ -71,8 +73,10 @@ def prepare(client, in_memory):
 
 def main():
     tally = Tally()
-    rest = QdrantClient(url=f"http://127.0.0.1:{REST_PORT}", check_compatibility=True)
-    grpc = QdrantClient(host="127.0.0.1", port=REST_PORT, grpc_port=GRPC_PORT, prefer_grpc=True)
+    url = f"{'https' if CA else 'http'}://127.0.0.1:{REST_PORT}"
+    more = {"verify": CA, "https": True} if CA else {"https": False}
+    rest = QdrantClient(url=url, check_compatibility=True, api_key=REST_KEY, **more)
+    grpc = QdrantClient(host="127.0.0.1", port=REST_PORT, grpc_port=GRPC_PORT, prefer_grpc=True, api_key=GRPC_KEY, **more)
     local = QdrantClient(":memory:")
     prepare(rest, False)
     prepare(local, True)
@@ -82,7 +86,7 @@ def main():
     for name, ask in random_requests(SEED, ROUNDS):
         tally.compare(name, lambda: ask(rest), lambda: ask(grpc), lambda: ask(local))
 
-    snapshots(tally, rest, grpc, f"http://127.0.0.1:{REST_PORT}")
+    snapshots(tally, rest, grpc, url, REST_KEY)
 
     for client, name in ((rest, "rest"), (grpc, "grpc"), (local, "local")):
         client.create_collection(name, **SETTINGS)
@@ -120,4 +124,9 @@ def settings(client, collection):
 
 if __name__ == "__main__":
     REST_PORT, GRPC_PORT, SEED, ROUNDS = (int(argument) for argument in sys.argv[1:5])
+    REST_KEY, GRPC_KEY = sys.argv[5:7] if len(sys.argv) > 5 else (None, None)
+    CA = os.environ.get("TROUPE_CA")
+    if CA:
+        # The client hands no authority on to gRPC.
+        os.environ["GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"] = CA
     sys.exit(main())

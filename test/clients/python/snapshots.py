@@ -3,12 +3,14 @@
 from qdrant_client import models
 
 
-def snapshots(tally, rest, grpc, url):
+def snapshots(tally, rest, grpc, url, key):
     for maker, other in ((rest, grpc), (grpc, rest)):
         made = maker.create_snapshot("films", wait=True)
         compare_lists(tally, rest, grpc)
         location = f"{url}/collections/films/snapshots/{made.name}"
-        other.recover_snapshot("restored", location, priority=models.SnapshotPriority.SNAPSHOT, checksum=made.checksum, wait=True)
+        other.recover_snapshot(
+            "restored", location, api_key=key, priority=models.SnapshotPriority.SNAPSHOT, checksum=made.checksum, wait=True
+        )
         tally.compare("points of a restored collection", lambda: dump(rest, "films"), lambda: dump(grpc, "restored"))
         other.delete_collection("restored")
         other.delete_snapshot("films", made.name, wait=True)

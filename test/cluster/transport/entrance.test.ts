@@ -7,7 +7,7 @@ import { type TestContext, test } from 'node:test';
 import type { Entrance, PeerTls } from '../../../cluster/transport/entrance.js';
 import type { PeerTransportOptions } from '../../../cluster/transport/open.js';
 import { MEMBER_PREFACE, memberKey } from '../../../cluster/transport/proof.js';
-import { Authority } from '../../certificates.js';
+import { Authority } from '../../../ops/tls/authority.js';
 import { applied, connect, peer, type TestPeer } from './support.js';
 
 const authority = new Authority('authority', Date.now());

@@ -9,7 +9,7 @@ import { type ConnectionOptions, connect, type PeerCertificate, type TLSSocket }
 import type { DoorTls } from '../../../http/context/tls-sockets.js';
 import { GrpcListener } from '../../../http/grpc/listener.js';
 import { noRoomOutcome } from '../../../http/grpc/no-room.js';
-import { Authority } from '../../certificates.js';
+import { Authority } from '../../../ops/tls/authority.js';
 import { failure, GrpcClient } from '../grpc/client.js';
 import { type Harness, openDoor, sendRaw } from '../rest/fake-node.js';
 

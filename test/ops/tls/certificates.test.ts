@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { resolveSettings } from '../../../ops/config/resolve.js';
+import { Authority } from '../../../ops/tls/authority.js';
 import { readCertificates, tlsProblems, tlsWanted } from '../../../ops/tls/certificates.js';
-import { Authority } from '../../certificates.js';
 
 const NOW_MS = Date.parse('2030-06-01T00:00:00Z');
 const DAY_MS = 86_400_000;

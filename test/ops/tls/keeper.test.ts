@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { resolveSettings, SettingsError } from '../../../ops/config/resolve.js';
 import type { ModuleLog } from '../../../ops/log.js';
+import { Authority, type MadeCertificate } from '../../../ops/tls/authority.js';
 import { openTls, type TlsMaterial } from '../../../ops/tls/keeper.js';
-import { Authority, type MadeCertificate } from '../../certificates.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'troupe-keeper-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
-/** Makes an authority and certificates signed by it, for tests and for clusters on one machine. Source: RFC 5280. */
+/** Makes an authority and certificates signed by it, for tests, benchmarks and clusters on one machine. Source: RFC 5280. */
 
 import { isIP } from 'node:net';
-import { crypto } from '../protocols/late-modules.js';
+import { crypto } from '../../protocols/late-modules.js';
 
 /** Texts as PEM. */
 export interface MadeCertificate {
