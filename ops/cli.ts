@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import type { StartRestore } from '../actors/snapshots/restore-at-start.js';
 import { parseDatetime } from '../protocols/datetime.js';
 import { peerUri } from './peer-uri.js';
-import { TOOLS, type ToolName } from './tools/names.js';
+import { TOOLS, type ToolName, toolName } from './tool-names.js';
 
 /** How a node of a cluster is started. */
 export interface ClusterStart {
@@ -47,16 +47,17 @@ export type Command =
 
 export type CommandLineOf<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>;
 
-export const USAGE = `Usage: troupe [options]
+export const USAGE = `Usage: troupe [serve] [options]      serve a node
        troupe verify [path]     look through a storage folder that no node has open (that of the settings, if left out), or
                                 through the file of a snapshot; print what is wrong
        troupe restore <file>    restore a snapshot into the storage folder of a node that is stopped, and end
        troupe restore --dry-run <path>
                                 look through a snapshot, or all that are in a folder; print what they have and what a restore
                                 would do; change nothing
-       troupe key               print a new strong key for service.api_key
-       troupe token             sign a token for clients (troupe token --help)
-       troupe audit             show the audit log (troupe audit --help)
+       troupe <command> …       (troupe <command> --help)
+${Object.entries(TOOLS)
+  .map(([name, what]) => `         ${name.padEnd(22)} ${what}`)
+  .join('\n')}
 
 Options:
   --config-path <file>   settings in YAML, read after config/*.yaml
@@ -90,8 +91,8 @@ export function parseCommandLine(
   version: string,
   environment: Readonly<Record<string, string | undefined>> = {},
 ): Command {
-  const tool = TOOLS.find((name) => name === args[0]);
-  if (tool !== undefined) return { kind: 'tool', name: tool, args: args.slice(1) };
+  const tool = toolName(args[0]);
+  if (tool !== null) return { kind: 'tool', name: tool, args: args.slice(1) };
   let values: Record<string, unknown>;
   let words: readonly string[];
   try {
@@ -124,7 +125,7 @@ export function parseCommandLine(
   if (values.help === true) return { kind: 'print', text: USAGE };
   if (values.version === true) return { kind: 'print', text: `troupe ${version}\n` };
   const configPath = values['config-path'] as string | undefined;
-  const [command, path, ...rest] = words;
+  const [command, path, ...rest] = words[0] === 'serve' ? words.slice(1) : words;
   if (command === 'restore') return restoreCommand(path, rest, values, configPath);
   for (const name of ['dry-run', 'collection', 'until'])
     if (values[name] !== undefined) return { kind: 'refuse', message: `--${name} is an option of \`troupe restore\`\n\n${USAGE}` };

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { auditFiles } from '../../http/audit/plan-files.js';
+import { type Tool, ToolError } from '../client/tool.js';
 import { loadSettings } from '../config/load.js';
 import { AUDIT_HEADING, type AuditFilter, isAskedFor, readAuditLine, shownLine } from './audit-lines.js';
 import { momentMs } from './moments.js';
-import { type Tool, ToolError } from './tool.js';
 
 const FOLLOW_MS = 250;
 

@@ -1,8 +1,8 @@
 /** `troupe key`: a new key for the settings. */
 
 import { parseArgs } from 'node:util';
+import type { Tool } from '../client/tool.js';
 import { freshKey } from '../keys/fresh-key.js';
-import type { Tool } from './tool.js';
 
 export const KEY_TOOL: Tool = {
   usage: `Usage: troupe key

@@ -1,9 +1,7 @@
 /** Runs a tool of the command line, and prints what is wrong with its arguments. */
 
-import type { ToolName } from './names.js';
-import { type Tool, ToolError } from './tool.js';
-
-const WRONG_ARGUMENTS = 2;
+import { EXIT, type Tool, ToolError } from '../client/tool.js';
+import type { ToolName } from '../tool-names.js';
 
 /** The exit code. 2: the arguments are wrong. */
 export async function runTool(name: ToolName, args: readonly string[]): Promise<number> {
@@ -18,14 +16,34 @@ export async function runTool(name: ToolName, args: readonly string[]): Promise<
   try {
     return await run(args, out);
   } catch (error) {
-    const { exitCode, message } = error instanceof ToolError ? error : { exitCode: WRONG_ARGUMENTS, message: (error as Error).message };
-    process.stderr.write(`troupe ${name}: ${message}\n${exitCode === WRONG_ARGUMENTS ? `\n${usage}` : ''}`);
+    const { exitCode, message } = error instanceof ToolError ? error : failureOf(error);
+    process.stderr.write(`troupe ${name}: ${message}\n${exitCode === EXIT.wrongArguments ? `\n${usage}` : ''}`);
     return exitCode;
   }
 }
 
-async function toolNamed(name: ToolName): Promise<Tool> {
+/** Errors of `parseArgs` are about the arguments; all others have happened to the work. */
+function failureOf(error: unknown): { readonly exitCode: number; readonly message: string } {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return { exitCode: code?.startsWith('ERR_PARSE_ARGS_') ? EXIT.wrongArguments : EXIT.refused, message };
+}
+
+export async function toolNamed(name: ToolName): Promise<Tool> {
   switch (name) {
+    case 'collections':
+      return (await import('./collections.js')).COLLECTIONS_TOOL;
+    case 'points':
+      return (await import('./points.js')).POINTS_TOOL;
+    case 'query':
+      return (await import('./query.js')).QUERY_TOOL;
+    case 'snapshot':
+      return (await import('./snapshot.js')).SNAPSHOT_TOOL;
+    case 'cluster':
+      return (await import('./cluster.js')).CLUSTER_TOOL;
+    case 'actors':
+      return (await import('./actors.js')).ACTORS_TOOL;
+    case 'completion':
+      return (await import('./completion.js')).COMPLETION_TOOL;
     case 'key':
       return (await import('./key.js')).KEY_TOOL;
     case 'token':

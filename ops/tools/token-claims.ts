@@ -1,7 +1,7 @@
 /** The claims of a token from the options of `troupe token`. */
 
+import { ToolError } from '../client/tool.js';
 import { spanMs } from './moments.js';
-import { ToolError } from './tool.js';
 
 export interface TokenOptions {
   readonly access: string | undefined;

@@ -3,10 +3,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { checkSignedToken, signedToken } from '../../http/access/token.js';
+import { type Tool, ToolError } from '../client/tool.js';
 import { loadSettings } from '../config/load.js';
 import { ownKeyFile } from '../keys/own-key.js';
 import { claimsFrom } from './token-claims.js';
-import { type Tool, ToolError } from './tool.js';
 
 export const TOKEN_TOOL: Tool = {
   usage: `Usage: troupe token (--access r|m | --collection <name>:r|rw …) [options]

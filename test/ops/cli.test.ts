@@ -94,7 +94,7 @@ test('snapshots to restore that are none, or contradict each other, are refused 
 });
 
 test('unknown options and stray words are refused', () => {
-  for (const args of [['--colour'], ['serve'], ['-x'], ['--version=5']])
+  for (const args of [['--colour'], ['start'], ['-x'], ['--version=5']])
     assert.equal(parseCommandLine(args, '1.2.3').kind, 'refuse', args[0]);
 });
 
