@@ -29,6 +29,7 @@ import { handOverShard } from '../shard-log/hand-over.js';
 import { mayHide, untilShown } from '../shard-log/shown.js';
 import { heldOf } from '../shard-log/view.js';
 import { reachHere } from '../snapshots/install.js';
+import { ReceivedParts } from '../snapshots/received-parts.js';
 import { receiveRestored } from '../snapshots/send.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFigures } from './figures.js';
@@ -60,6 +61,8 @@ const GRACE_MS = 100;
  * was done; and the replica's own errors.
  */
 export function answerCalls(parts: AnswerParts): AnswerCall {
+  const { store, timers } = parts.services;
+  const received = new ReceivedParts({ timers, remove: (folder) => store.staged.remove(folder) });
   return async (from, call) => {
     switch (call.kind) {
       case 'write':
@@ -100,7 +103,7 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
       case 'putRestored':
       case 'installRestored':
       case 'installUntil':
-        return receiveRestored(parts.services, entryOf(parts, call.shard), call, parts.clock.dateMs());
+        return receiveRestored(parts.services, entryOf(parts, call.shard), received, call, parts.clock.dateMs());
       case 'reachOf':
         return { kind: 'reach', reach: await reachHere(parts.services, entryOf(parts, call.shard), call.shard, call.after, call.untilMs) };
       default:

@@ -9,6 +9,7 @@ import { isCheckpointPath, partsOfFile } from '../collection/staged-files.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import { installShards } from './install.js';
+import type { ReceivedParts } from './received-parts.js';
 
 export type RestoreCall = Extract<DataCall, { kind: 'putRestored' | 'installRestored' | 'installUntil' }>;
 
@@ -47,10 +48,14 @@ export async function sendRestored(
     : calls.call(to, { kind: 'installUntil', shard, restore, at, to: upTo, files }, INSTALL_MS));
 }
 
-/** The side of the shard's leader: `done` when a part is written, or the files are installed. Errors: those of `installShards`; `outOfDisk`; `wrongInput`. */
+/**
+ * The side of the shard's leader: `done` when a part is written, or the files are installed. Parts whose sender sends no more are removed after a while. Errors: those of
+ * `installShards`; `outOfDisk`; `wrongInput`.
+ */
 export async function receiveRestored(
   services: NodeServices,
   entry: CollectionEntry,
+  received: ReceivedParts,
   call: RestoreCall,
   dateMs: number,
 ): Promise<DataAnswer> {
@@ -63,9 +68,11 @@ export async function receiveRestored(
   if (call.kind === 'putRestored') {
     checkPath(call.path);
     services.copyRoom.require(call.bytes.length);
+    received.expectMore(folder);
     await services.store.staged.write(folder, call.path, call.offset, call.bytes);
   } else {
     for (const { path } of call.files) checkPath(path);
+    received.settle(folder);
     const ready = await services.store.staged.settle(folder, call.files);
     try {
       const to = call.kind === 'installUntil' ? call.to : null;

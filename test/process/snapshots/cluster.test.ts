@@ -1,7 +1,10 @@
 /** Snapshots between nodes and clusters of different sizes, with each priority. */
 
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
 import { LocalCluster } from '../../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import { untilCalm } from '../replication/shards.js';
@@ -9,6 +12,18 @@ import { nodeFor, temporaryFolder, until } from '../support.js';
 import { contentOf, download, type ShownSnapshot, upload } from './support.js';
 
 const POINTS = 400;
+
+/** Three nodes for tests with collections of their own names. */
+let three: LocalCluster;
+let folder: string;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'troupe-process-'));
+  three = await LocalCluster.start({ nodes: 3, folder });
+});
+after(async () => {
+  await three.close();
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+});
 
 async function clusterOf(t: TestContext, nodes: number): Promise<LocalCluster> {
   const cluster = await LocalCluster.start({ nodes, folder: await temporaryFolder(t) });
@@ -44,13 +59,13 @@ test('a collection of a node of its own goes to a cluster, is spread and copied 
   const single = await nodeFor(t, { folder: await temporaryFolder(t) });
   const content = await fill(single.client, 'c', 3, 2);
   const archive = await archiveOf(single, 'c');
-  const cluster = await clusterOf(t, 3);
-  await restore(cluster.node(2), 'c', archive, 'snapshot');
-  await untilCalm(cluster.node(1), 'c', 2);
-  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'c'), content);
+  const cluster = three;
+  await restore(cluster.node(2), 'spread', archive, 'snapshot');
+  await untilCalm(cluster.node(1), 'spread', 2);
+  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'spread'), content);
   // Each node has a snapshot of its own shards; together they are the collection.
   const back = await nodeFor(t, { folder: await temporaryFolder(t) });
-  for (const node of cluster.nodes) await restore(back, 'c', await archiveOf(node, 'c'), 'snapshot');
+  for (const node of cluster.nodes) await restore(back, 'c', await archiveOf(node, 'spread'), 'snapshot');
   assert.deepEqual(await contentOf(back.client, 'c'), content);
 });
 
@@ -94,25 +109,25 @@ test('shard keys are made again with their points, whatever ids their shards get
   assert.deepEqual(await alone.client.result('GET', '/collections'), { collections: [] });
 });
 
-test('with priority snapshot every replica gets the data of the snapshot, with priority replica they keep theirs', async (t) => {
-  const cluster = await clusterOf(t, 3);
+test('with priority snapshot every replica gets the data of the snapshot, with priority replica they keep theirs', async () => {
+  const cluster = three;
   const { client } = cluster.node(1);
-  const content = await fill(client, 'c', 2, 3);
-  const archive = await archiveOf(cluster.node(1), 'c');
+  const content = await fill(client, 'prior', 2, 3);
+  const archive = await archiveOf(cluster.node(1), 'prior');
   const filter = { must: [{ key: 'n', range: { lt: POINTS / 2 } }] };
-  await client.result('POST', '/collections/c/points/delete?wait=true', { filter });
-  const rest = await contentOf(client, 'c');
+  await client.result('POST', '/collections/prior/points/delete?wait=true', { filter });
+  const rest = await contentOf(client, 'prior');
 
-  await restore(cluster.node(3), 'c', archive, 'replica');
-  await untilCalm(cluster.node(1), 'c', 3);
-  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'c'), rest, 'replica');
+  await restore(cluster.node(3), 'prior', archive, 'replica');
+  await untilCalm(cluster.node(1), 'prior', 3);
+  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'prior'), rest, 'replica');
 
-  await restore(cluster.node(3), 'c', archive, 'snapshot');
-  await untilCalm(cluster.node(1), 'c', 3);
-  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'c'), content, 'snapshot');
+  await restore(cluster.node(3), 'prior', archive, 'snapshot');
+  await untilCalm(cluster.node(1), 'prior', 3);
+  for (const node of cluster.nodes) assert.deepEqual(await contentOf(node.client, 'prior'), content, 'snapshot');
   // Replicas that were filled with it follow what comes after.
-  await client.result('PUT', '/collections/c/points?wait=true', { points: [{ id: 9999, vector: [1, 2, 3, 4] }] });
-  for (const node of cluster.nodes) assert.equal((await contentOf(node.client, 'c')).length, POINTS + 1);
+  await client.result('PUT', '/collections/prior/points?wait=true', { points: [{ id: 9999, vector: [1, 2, 3, 4] }] });
+  for (const node of cluster.nodes) assert.equal((await contentOf(node.client, 'prior')).length, POINTS + 1);
 });
 
 test('a new collection of a cluster stays empty with priority replica', async (t) => {
@@ -149,25 +164,25 @@ test('with no_sync the replica of the node that is asked has the data of the sna
   );
 });
 
-test('a restore under writes loses no write that is acknowledged after it', async (t) => {
-  const cluster = await clusterOf(t, 3);
+test('a restore under writes loses no write that is acknowledged after it', async () => {
+  const cluster = three;
   const { client } = cluster.node(1);
-  await fill(client, 'c', 2, 2);
-  const archive = await archiveOf(cluster.node(1), 'c');
+  await fill(client, 'written', 2, 2);
+  const archive = await archiveOf(cluster.node(1), 'written');
   const kept = new Set<number>();
   let isRestored = false;
   let ended = false;
   const write = async (node: LocalNode, from: number) => {
     for (let id = from; !ended; id++) {
       const after = isRestored;
-      const answer = await node.client.call('PUT', '/collections/c/points?wait=true', { points: [{ id, vector: [id, 0, 0, 0] }] });
+      const answer = await node.client.call('PUT', '/collections/written/points?wait=true', { points: [{ id, vector: [id, 0, 0, 0] }] });
       if (answer.status === 200 && after) kept.add(id);
     }
   };
   const writing = cluster.nodes.map((node, at) => write(node, 100_000 * (at + 1)));
-  await restore(cluster.node(2), 'c', archive, 'snapshot');
+  await restore(cluster.node(2), 'written', archive, 'snapshot');
   isRestored = true;
-  await untilCalm(cluster.node(1), 'c', 2);
+  await untilCalm(cluster.node(1), 'written', 2);
   const wanted = kept.size + 30;
   await until(
     async () => kept.size,
@@ -176,7 +191,7 @@ test('a restore under writes loses no write that is acknowledged after it', asyn
   ended = true;
   await Promise.all(writing);
   for (const node of cluster.nodes) {
-    const ids = new Set((await contentOf(node.client, 'c')).map((point) => (point as { id: number }).id));
+    const ids = new Set((await contentOf(node.client, 'written')).map((point) => (point as { id: number }).id));
     assert.deepEqual(
       [...kept].filter((id) => !ids.has(id)),
       [],
