@@ -9,6 +9,7 @@ import { startNode } from '../actors/start/start-node.js';
 import { DoorAccess } from '../http/access/door-access.js';
 import { openKnownCallers } from '../http/access/known-callers.js';
 import { ExistingValues } from '../http/access/value-exists.js';
+import { Advice } from '../http/advice/advice.js';
 import { Reports } from '../http/context/reports.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
@@ -34,6 +35,8 @@ import type { ModuleLog } from './log.js';
 import { readerWithServers } from './reader-entry.js';
 import { RunKeeper } from './run-mark.js';
 import { snapshotOptions } from './snapshots.js';
+
+const LOOK_FOR_ADVICE_MS = 5000;
 
 /** crashed: the node's actor did, too often. stuck: a thread does not answer, and nothing but the end of the process ends it. */
 export type FatalReason = 'crashed' | 'stuck';
@@ -134,6 +137,10 @@ export async function compose(
   const monotonicMs = (): number => performance.now();
   const audit = await openAudit(settings);
   const callers = await openKnownCallers(accessSettings(settings), Date.now);
+  const unknownFields = new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs });
+  const advice = new Advice({ node, memory, disk, unknownFields, dateMs: Date.now, monotonicMs });
+  pool.onScans = (scans) => advice.unindexed.note(scans);
+  const looking = setInterval(() => advice.look(), LOOK_FOR_ADVICE_MS).unref();
   const services: DoorServices = {
     node,
     access: callers === null ? null : new DoorAccess(callers, new ExistingValues({ node, nowMs: steadyNowMs })),
@@ -145,7 +152,8 @@ export async function compose(
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     reports: new Reports(new LongWorks({ monotonicMs, later: setImmediate })),
-    unknownFields: new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs }),
+    unknownFields,
+    advice,
     audit,
     clients: clientGateFor(settings),
     exposure: exposureOf(settings),
@@ -159,6 +167,7 @@ export async function compose(
     monotonicMs,
   };
   const end = (): void => {
+    clearInterval(looking);
     memory.stop();
     run.end();
   };

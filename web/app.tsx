@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useId, useState } from 'react';
 import { call, isKeyRemembered, onRefusal, storedKey, storeKey } from './base/api.js';
 import { linkTo, useRoute } from './base/router.js';
 import { ActorsPage } from './pages/actors.js';
+import { AdvicePage } from './pages/advice.js';
 import { ClusterPage } from './pages/cluster.js';
 import { CollectionPage } from './pages/collection.js';
 import { CollectionsPage } from './pages/collections.js';
@@ -16,6 +17,7 @@ const PAGES: readonly { readonly path: string; readonly title: string }[] = [
   { path: 'collections', title: 'Collections' },
   { path: 'console', title: 'Console' },
   { path: 'cluster', title: 'Cluster' },
+  { path: 'advice', title: 'Advice' },
   { path: 'actors', title: 'Actors' },
   { path: 'metrics', title: 'Metrics' },
   { path: 'jwt', title: 'Tokens' },
@@ -74,6 +76,8 @@ function Page({ page, rest }: { readonly page: string; readonly rest: readonly s
       return <ConsolePage />;
     case 'cluster':
       return <ClusterPage />;
+    case 'advice':
+      return <AdvicePage />;
     case 'actors':
       return <ActorsPage />;
     case 'metrics':

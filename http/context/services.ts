@@ -7,6 +7,7 @@ import type { CollectionDefaults } from '../../protocols/rest/collections.js';
 import type { DiskWatch } from '../../storage/disk/disk-watch.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { DoorAccess } from '../access/door-access.js';
+import type { Advice } from '../advice/advice.js';
 import type { AuditLog } from '../audit/audit-log.js';
 import type { ClientGate } from './client-gate.js';
 import type { Endpoint } from './endpoint.js';
@@ -44,6 +45,7 @@ export interface DoorServices {
   readonly reports: Reports;
   /** Fields of requests that the API does not have. */
   readonly unknownFields: UnknownFieldCounts;
+  readonly advice: Advice;
   /** Null: what clients do is not recorded. */
   readonly audit: AuditLog | null;
   /** Which clients may connect; null: all. */

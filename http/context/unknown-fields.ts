@@ -8,23 +8,13 @@ import type { JsonValue } from '../../protocols/model/payload.js';
 import type { UnknownField, UnknownFields } from '../../protocols/model/unknown-fields.js';
 import { OPERATION_SCHEMAS, type OperationName } from '../../protocols/openapi/operations.js';
 import { findUnknownFields } from '../../protocols/openapi/unknown-fields.js';
+import type { Issue } from '../advice/issue.js';
 
 /** One field of one operation, and how many requests had it. */
 export interface UnknownFieldCount {
   readonly operation: string;
   readonly field: UnknownField;
   readonly requests: number;
-}
-
-/** As `GET /issues` shows it. */
-export interface Issue {
-  readonly id: string;
-  readonly description: string;
-  readonly solution: string;
-  /** When it was first met, since the issues were last cleared. */
-  readonly timestamp: string;
-  /** Requests that had the issue. */
-  readonly count: number;
 }
 
 interface Known {

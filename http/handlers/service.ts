@@ -1,7 +1,6 @@
 /** Operations on the node itself: what it is, how it is, and its descriptions. Each throws errors of the catalogue. */
 
 import { flagParameter, unsigned } from '../../protocols/rest/parameters.js';
-import { grantsOf } from '../access/decide.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import type { NodeRequest } from '../context/node-request.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
@@ -41,13 +40,12 @@ export function docs({ exposure }: DoorServices): HttpAnswer {
   return { kind: 'page', html: docsPage(exposure), policy: docsPolicy() };
 }
 
-/** What clients of this node should do otherwise. */
-export function issues({ unknownFields }: DoorServices, { caller }: NodeRequest): HttpAnswer {
-  // They are about the requests of all clients, and say nothing of collections.
-  return result({ issues: grantsOf(caller) === null ? unknownFields.issues() : [] });
+/** What was seen that could be better, and what to do about it. */
+export function issues({ advice }: DoorServices, { caller }: NodeRequest): HttpAnswer {
+  return result({ issues: advice.issues(caller) });
 }
 
-export function clearIssues({ unknownFields }: DoorServices): HttpAnswer {
-  unknownFields.clear();
+export function clearIssues({ advice }: DoorServices): HttpAnswer {
+  advice.clear();
   return result(true);
 }

@@ -163,10 +163,15 @@ function readPayloads(filter: Filter, evaluation: Evaluation, undecided: Uint32A
   const test = compileFilter(filter, context);
   // When every row is read anyway, each open condition is decided for itself too, so that other filters can use it.
   const keepers = evaluation.from === 0 && count === source.rows ? keepersOf(evaluation, context) : [];
-  readRows(undecided, evaluation, (row, payload) => {
-    if (test(row, payload, payload)) setBit(result, row);
-    for (const keeper of keepers) if (keeper.test(row, payload, payload)) setBit(keeper.bits, row);
-  });
+  const ended = source.beginScan?.(evaluation.open, count);
+  try {
+    readRows(undecided, evaluation, (row, payload) => {
+      if (test(row, payload, payload)) setBit(result, row);
+      for (const keeper of keepers) if (keeper.test(row, payload, payload)) setBit(keeper.bits, row);
+    });
+  } finally {
+    ended?.();
+  }
   for (const { key, bits } of keepers) evaluation.cache?.set(key, { rows: source.rows, bits });
 }
 

@@ -1,7 +1,7 @@
 /** What filter evaluation needs of a segment. Storage implements it; evaluation knows no storage. */
 
 import type { FieldSchema } from '../../protocols/model/collection.js';
-import type { FieldCondition } from '../../protocols/model/filter.js';
+import type { Condition, FieldCondition } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { Work } from '../effort.js';
@@ -50,4 +50,9 @@ export interface FilterSource {
   giveBack?(bytes: number): void;
   /** Called before payloads are read; may throw where that is too much work. */
   claim?(work: Work): void;
+  /**
+   * Called before so many payloads are read for conditions that no index has decided; what it answers is called when they are read, or when
+   * that was given up.
+   */
+  beginScan?(conditions: readonly Condition[], rows: number): (() => void) | undefined;
 }

@@ -15,6 +15,7 @@ import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { DiskRoom } from '../disk/disk-watch.js';
 import type { GatherAccess } from '../gather/access.js';
 import { type SharedLedger, unlimitedLedger } from '../memory/shared-ledger.js';
+import type { SeenScan } from '../reader/seen-scans.js';
 import { steadyNowMs } from '../threads/clock.js';
 import type {
   BuildReport,
@@ -174,6 +175,7 @@ export class EnginePool implements ShardLogPort {
         wake: (keys) => this.writerPool.wake(keys),
         watchDeadline,
         tellWorker,
+        scans: (scans) => this.onScans(scans),
       },
     );
     this.writerPool = new WriterPool(
@@ -398,6 +400,9 @@ export class EnginePool implements ShardLogPort {
     this.failedListeners.add(listener);
     return () => this.failedListeners.delete(listener);
   }
+
+  /** Hears of filters for which readers had to read payloads, some time after. */
+  onScans: (scans: readonly SeenScan[]) => void = () => {};
 
   /** Calls the listener when a worker starts or is lost; the answer takes it off again. */
   onWorker(listener: (event: WorkerEvent) => void): () => void {

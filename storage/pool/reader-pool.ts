@@ -12,6 +12,7 @@ import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
 import { HEAVY_BODY_BYTES } from '../../query/effort.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
+import type { SeenScan } from '../reader/seen-scans.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { beginCollection, GarbageCollector } from '../threads/collect-garbage.js';
@@ -84,6 +85,8 @@ export interface ReaderPoolEvents {
   /** A read has this deadline (`steadyNowMs()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
   tellWorker(event: WorkerEvent): void;
+  /** Filters for which payloads were read. */
+  scans(scans: readonly SeenScan[]): void;
 }
 
 /** What the server in a reader's thread starts with: its settings, and the port that leads to its owner. */
@@ -618,6 +621,9 @@ export class ReaderPool {
       }
       case 'pong':
         this.readerSettled(index);
+        return;
+      case 'scans':
+        this.on.scans(message.scans);
         return;
       case 'retired':
         this.readerRetired(index, message.key, message.generation);

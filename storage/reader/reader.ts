@@ -45,6 +45,7 @@ import { Company } from './company.js';
 import { pointsElsewhere } from './cross-collection.js';
 import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
+import { SeenScans } from './seen-scans.js';
 import { chosenSnapshots } from './snapshot/chosen-shards.js';
 import { collectionOf, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot/snapshot-view.js';
 import type { SpreadActs } from './spread-read.js';
@@ -108,6 +109,7 @@ export class Reader {
   private loading: Promise<void> | null = null;
   private readonly company = new Company();
   private readonly garbage = new GarbageCollector();
+  private readonly scans = new SeenScans((scans) => this.post({ kind: 'scans', scans }));
 
   constructor(
     data: ReaderData,
@@ -125,6 +127,7 @@ export class Reader {
       deadline: new Deadline(),
       filters,
       uses: new ReplicaUses(data.useTicks),
+      scans: this.scans,
     };
     this.held = new HeldMemory(this.memory);
     this.context.deadline.memory = this.held;
@@ -387,6 +390,7 @@ export class Reader {
     deadline.deadlineMs = read.request.deadlineMs;
     deadline.gone = read.request.heavy?.gone ?? null;
     if (deadline.expired()) throw timeLimitReached();
+    this.scans.nextRead();
     const taken: ReplicaSnapshot[] = [];
     const ring = read.request.ring ?? null;
     const take = (keys: readonly ReplicaKey[]): ReplicaSnapshot[] => {

@@ -19,6 +19,7 @@ import type { DatabaseSpace } from '../disk/lmdb.js';
 import type { GatherPlace } from '../gather/access.js';
 import type { SharedTokens } from '../limits/tokens.js';
 import type { LedgerShare } from '../memory/shared-ledger.js';
+import type { SeenScan } from '../reader/seen-scans.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
 import type { SentSet } from './common-memories.js';
@@ -324,6 +325,8 @@ export type FromReader =
   | { readonly kind: 'weighed'; readonly id: number; readonly weight: number }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts }
   | { readonly kind: 'pong' }
+  /** Since the last such message. */
+  | { readonly kind: 'scans'; readonly scans: readonly SeenScan[] }
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }
   | { readonly kind: 'detached'; readonly key: ReplicaKey };
 

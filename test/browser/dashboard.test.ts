@@ -19,6 +19,7 @@ const PAGES = [
   'collections/colours/snapshots',
   'console',
   'cluster',
+  'advice',
   'actors',
   'metrics',
   'jwt',
@@ -186,6 +187,25 @@ test('a snapshot is made and restored under another name', { skip }, async (t) =
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   assert.match((await client.call('POST', '/collections/again/points/count', {})).text, /"count":60/);
   await client.call('DELETE', '/collections/again');
+});
+
+test('a filter that reads payloads becomes advice, and its button makes the index', { skip }, async (t) => {
+  await client.result('PUT', '/collections/scanned', { vectors: { size: 1, distance: 'Dot' } });
+  const points = Array.from({ length: 1000 }, (_, id) => ({ id, vector: [id], payload: { shelf: id % 7 } }));
+  await client.result('PUT', '/collections/scanned/points?wait=true', { points });
+  const filter = { must: [{ key: 'shelf', match: { value: 3 } }] };
+  await client.result('POST', '/collections/scanned/points/count', { exact: true, filter });
+  const { page, go, checkAccess } = await openDashboard(t, node.url);
+  await go('advice');
+  const card = page.getByRole('article', { name: 'UNINDEXED_FIELD/scanned/shelf' });
+  await card.getByText('1 read, 1,000 payloads').waitFor();
+  await checkAccess();
+  await card.getByRole('button', { name: 'Do it' }).click();
+  await page.getByText('"field_schema": "integer"').waitFor();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await card.waitFor({ state: 'detached' });
+  assert.match((await client.call('GET', '/collections/scanned')).text, /"shelf":\{"data_type":"integer"/);
+  await client.result('DELETE', '/collections/scanned');
 });
 
 test('the flight recorder shows what an actor did last', { skip }, async (t) => {

@@ -20,6 +20,7 @@ interface Issue {
   readonly solution: string;
   readonly timestamp: string;
   readonly count: number;
+  readonly action?: { readonly method: string; readonly path: string; readonly body: object };
 }
 
 for (const [way, environment] of Object.entries(WAYS)) {
@@ -55,6 +56,7 @@ for (const [way, environment] of Object.entries(WAYS)) {
     assert.match(limit?.description ?? '', /did you mean `limit`/);
     assert.equal(await client.result('DELETE', '/issues'), true);
     assert.deepEqual(await client.result('GET', '/issues'), { issues: [] });
+    await filtersAdviseIndexes(client);
   });
 
   test(`unknown fields are refused by ${way} where that is set, and nothing is done`, async (t) => {
@@ -105,6 +107,23 @@ test('unknown fields are told by a cluster, whichever thread merges what its nod
     'a larger one',
   );
 });
+
+/** A filter on a field without an index becomes an issue; the request that it advises makes the index, and the issue is gone. */
+async function filtersAdviseIndexes(client: RestClient): Promise<void> {
+  await client.result('PUT', '/collections/scanned', { vectors: { size: 2, distance: 'Dot' } });
+  const points = Array.from({ length: 1000 }, (_, id) => ({ id, vector: VECTOR, payload: { color: `${id % 3}`, size: id } }));
+  await client.result('PUT', '/collections/scanned/points?wait=true', { points });
+  const count = (gt: number) =>
+    client.result('POST', '/collections/scanned/points/count', { exact: true, filter: { must: [{ key: 'size', range: { gt } }] } });
+  for (const gt of [1, 2, 3]) await count(gt);
+  const issuesOf = async (): Promise<Issue[]> => (await client.result<{ issues: Issue[] }>('GET', '/issues')).issues;
+  const [issue] = await until(issuesOf, ([first]) => first?.count === 3);
+  assert.equal(issue?.id, 'UNINDEXED_FIELD/scanned/size');
+  assert.match(issue?.description ?? '', /3 reads, 3,000 payloads/);
+  const { action } = issue ?? {};
+  await client.result(action?.method ?? '', action?.path ?? '', action?.body);
+  assert.deepEqual(await issuesOf(), []);
+}
 
 async function startWith(
   t: TestContext,

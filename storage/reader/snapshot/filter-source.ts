@@ -2,7 +2,7 @@
 
 import { parseValues } from '../../../protocols/json.js';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
-import type { Filter } from '../../../protocols/model/filter.js';
+import type { Condition, Filter } from '../../../protocols/model/filter.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 import type { Work } from '../../../query/effort.js';
@@ -67,5 +67,9 @@ class SegmentSource implements FilterSource {
 
   checkpoint(): void {
     this.view.reader.deadline.check();
+  }
+
+  beginScan(conditions: readonly Condition[], rows: number): (() => void) | undefined {
+    return this.view.reader.beginScan(conditions, this.view.fields, rows);
   }
 }

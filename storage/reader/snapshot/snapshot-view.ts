@@ -8,6 +8,7 @@
 import type { ShardId, ShardKey } from '../../../protocols/model/cluster.js';
 import type { CollectionConfig, FieldSchema, SparseVectorParams, VectorParams } from '../../../protocols/model/collection.js';
 import { sparseByName, vectorsByName } from '../../../protocols/model/collection.js';
+import type { Condition } from '../../../protocols/model/filter.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 import { readIdWords } from '../../../protocols/model/point-id.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
@@ -33,6 +34,7 @@ import type { Deadline } from '../../threads/deadline.js';
 import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js';
 import type { ReplicaUses } from '../../threads/replica-uses.js';
 import type { ScratchTurns } from '../../threads/scratch-turns.js';
+import type { SeenScans } from '../seen-scans.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
 /** `{}`, which is not stored. */
@@ -47,6 +49,8 @@ export interface ReaderContext {
   readonly deadline: Deadline;
   readonly filters: FilterCache;
   readonly uses: ReplicaUses;
+  /** Absent: nobody is told. */
+  readonly scans?: SeenScans;
 }
 
 /** One vector of a segment, as kernels and answers read it. */
@@ -232,7 +236,7 @@ export class SegmentReader {
 
   constructor(
     private current: SegmentHandle,
-    scope: string,
+    private readonly scope: string,
     private readonly context: ReaderContext,
   ) {
     const { memory, layout } = current;
@@ -267,6 +271,11 @@ export class SegmentReader {
   get kernels(): Kernels {
     this.madeKernels ??= instantiateKernels(this.handle.memory, this.context.deadline.expired, this.handle.layout.scratch);
     return this.madeKernels;
+  }
+
+  /** See `SeenScans.begin`. fields: those with an index. */
+  beginScan(conditions: readonly Condition[], fields: ReadonlyMap<string, FieldSchema>, rows: number): (() => void) | undefined {
+    return this.context.scans?.begin(collectionOf(collectionOf(this.scope)), conditions, (field) => fields.get(field), rows);
   }
 
   /** As the kernels' own. */

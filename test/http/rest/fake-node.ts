@@ -6,6 +6,7 @@ import type { ClusterApi } from '../../../actors/consensus/cluster-api.js';
 import type { LocalShard, NodeApi } from '../../../actors/requests/node-api.js';
 import type { CollectionView } from '../../../actors/requests/report.js';
 import { LongWorks } from '../../../actors/runtime/long-works.js';
+import { Advice } from '../../../http/advice/advice.js';
 import type { DoorThreads } from '../../../http/context/reader-servers.js';
 import { Reports } from '../../../http/context/reports.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
@@ -243,6 +244,16 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
   const warnings: string[] = [];
   const harness = { node, errors, warnings, ready: true };
   const quiet = () => {};
+  const unknownFields = new UnknownFieldCounts({
+    refuse: options.refuseUnknown ?? false,
+    log: { warn: (message, facts) => warnings.push(`${message}: ${String(facts?.fields)}`) },
+    nowMs: options.nowMs ?? Date.now,
+    monotonicMs: options.monotonicMs ?? (() => performance.now()),
+  });
+  const memory = options.memory ?? fakeMemory();
+  const disk = { require: quiet, report: () => ROOMY_DISK, stop: quiet };
+  const monotonicMs = options.monotonicMs ?? (() => performance.now());
+  const advice = new Advice({ node: node as unknown as NodeApi, memory, disk, unknownFields, dateMs: Date.now, monotonicMs });
   const services: DoorServices = {
     node: node as unknown as NodeApi,
     access: null,
@@ -254,23 +265,19 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     stats: new RequestStats(ROUTES),
     grpcStats: new RequestStats(GRPC_METHOD_NAMES),
     reports: new Reports(options.works ?? new LongWorks({ monotonicMs: () => performance.now(), later: setImmediate })),
-    unknownFields: new UnknownFieldCounts({
-      refuse: options.refuseUnknown ?? false,
-      log: { warn: (message, facts) => warnings.push(`${message}: ${String(facts?.fields)}`) },
-      nowMs: options.nowMs ?? Date.now,
-      monotonicMs: options.monotonicMs ?? (() => performance.now()),
-    }),
+    unknownFields,
+    advice,
     audit: options.audit ?? null,
     clients: options.clients ?? null,
     exposure: options.exposure ?? null,
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
-    memory: options.memory ?? fakeMemory(),
-    disk: { require: quiet, report: () => ROOMY_DISK, stop: quiet },
+    memory,
+    disk,
     recoveryMode: options.recoveryMode ?? null,
     notReady: () => (harness.ready ? null : 'its collections are being opened'),
     nowMs: options.nowMs ?? Date.now,
     dateMs: options.dateMs ?? options.nowMs ?? Date.now,
-    monotonicMs: options.monotonicMs ?? (() => performance.now()),
+    monotonicMs,
   };
   const door = await startRestDoor(services, {
     host: '127.0.0.1',
