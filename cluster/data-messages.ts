@@ -108,6 +108,8 @@ export type DataCall =
     }
   /** Asks the shard's leader to give the lead to this peer, with no write open. Answered once that is agreed. */
   | { readonly kind: 'handOver'; readonly shard: ShardAddress; readonly term: number; readonly to: PeerId }
+  /** Asks the shard's leader to compare the replica of this peer with its own, and to repair what differs. Answered once that is to be done. */
+  | { readonly kind: 'compareReplica'; readonly shard: ShardAddress; readonly term: number; readonly peerId: PeerId }
   | { readonly kind: 'position'; readonly shard: ShardAddress; readonly since: number; readonly term: number }
   | {
       readonly kind: 'entriesAfter';

@@ -14,6 +14,8 @@ import {
 } from '../../cluster/data-messages.js';
 import type { ReplicationInput } from '../../cluster/replication/messages.js';
 import type { CollectionRecord } from '../../cluster/state/state.js';
+import { isComparable } from '../../cluster/transfer/comparing.js';
+import { replicaName } from '../../cluster/transfer/healing.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -44,6 +46,8 @@ export const NO_CALLS: PeerCalls = {
 export interface AnswerParts {
   /** The last sequence number of each shard that points were copied from (see `CopyFence`). */
   readonly fences: Map<string, number>;
+  /** Comparisons of replicas of shards led here that were asked for (see `Sight`). */
+  readonly asked: Set<string>;
   readonly view: NodeView;
   readonly services: NodeServices;
   readonly clock: Clock;
@@ -97,6 +101,8 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         return ask<DataAnswer>(parts, call.shard, (caller) => ({ kind: 'called', caller, from, call }), ORDERED_MS);
       case 'handOver':
         return handOverShard(parts.services, entryOf(parts, call.shard), call);
+      case 'compareReplica':
+        return compareReplica(parts, call);
       case 'putFile':
       case 'installFiles':
         return receiveFiles(parts.services, entryOf(parts, call.shard), call);
@@ -126,6 +132,19 @@ async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<Dat
     timeoutMs + GRACE_MS,
   );
   return { kind: 'written', ...written, usage };
+}
+
+/** Errors: `conflict` if another replica leads the shard, or if the replica does not get every write. */
+function compareReplica({ asked, services }: AnswerParts, { peerId, shard, term }: CallOf<'compareReplica'>): DataAnswer {
+  const assignment = services.assignments.of(shard);
+  const where = `shard ${shard.shardId} of collection ${shard.collection}`;
+  if (assignment?.term !== term || assignment.leader !== services.assignments.peerId)
+    throw new TroupeError('conflict', `${where} is not led here in term ${term}`, { reason: 'notLeader' });
+  const state = assignment.replicas.get(peerId);
+  if (peerId === assignment.leader || state === undefined || !isComparable(state))
+    throw new TroupeError('conflict', `the replica of ${where} on peer ${peerId} is ${state ?? 'gone'} by now, and cannot be compared`);
+  asked.add(replicaName(shard.uid, shard.shardId, peerId));
+  return { kind: 'done', changed: 0 };
 }
 
 async function missing(parts: AnswerParts, call: CallOf<'missing'>): Promise<DataAnswer> {

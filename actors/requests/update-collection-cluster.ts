@@ -4,10 +4,12 @@ import type { ClusterApi } from '../consensus/cluster-api.js';
 import { handOverFirst } from './dropping.js';
 import { withLostReplicas } from './lost-replicas.js';
 import { type IndexingParts, indexNewShards } from './new-shards.js';
+import { repairedInstead } from './repairing.js';
 
 /**
  * Wraps `agree` with additional steps:
  *
+ * - `replicate_shard` to a peer that has the shard already is no matter for an agreement: the leader compares and repairs that replica;
  * - `drop_replica`: the replica first hands the lead of its shard over;
  * - `activate_replica`: first finds out which replicas are lost;
  * - `create_shard_key`: afterwards gives the new shards the payload indexes of the others.
@@ -21,6 +23,7 @@ export function clusterUpdateInSteps(
   const { clock } = parts.routes;
   return async (collection, operation, timeoutMs) => {
     const endMs = clock.nowMs() + timeoutMs;
+    if (await repairedInstead(parts.routes, collection, operation, timeoutMs)) return true;
     await handOverFirst(parts.routes, collection, operation, timeoutMs);
     const known = await withLostReplicas(parts, collection, operation, timeoutMs);
     const done = await agree(collection, known, Math.max(1, endMs - clock.nowMs()));

@@ -39,7 +39,8 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
     propose: (command, timeoutMs) => cluster.propose(command, timeoutMs),
     barrier,
   };
-  const answer: AnswerCall = answerCalls({ fences: new Map(), view, services, clock });
+  const asked = new Set<string>();
+  const answer: AnswerCall = answerCalls({ fences: new Map(), asked, view, services, clock });
   const { assignments, engine, store } = services;
   const routes = new Routes({ assignments, calls: services.calls, answer, barrier, clock, timers: ports.timers, random: ports.random });
   const cluster = startCluster({
@@ -54,6 +55,7 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
     hasGoneAlone: () => hasGoneAlone(assignments, view),
     transfers: (board) =>
       transfersProps(services, view, options, board, clock, {
+        asked,
         callPeer: (peer, call, timeoutMs) => routes.call(peer, call, timeoutMs),
         indexAs: (collection, from, to) => node.indexAs(collection, from, to),
       }),

@@ -21,6 +21,8 @@ export interface Sight {
   readonly reachable: ReadonlySet<PeerId>;
   /** Leads of this node, whose files are gone. */
   readonly givingBack: readonly GivingBack[];
+  /** Names of comparisons that were asked for and have not begun, oldest first. */
+  readonly asked: ReadonlySet<string>;
 }
 
 export type TransfersMessage =
@@ -63,6 +65,8 @@ export type TransfersEffect =
   /** In order; a `proposed` at the end. */
   | { readonly kind: 'propose'; readonly operations: readonly ClusterCommand[] }
   | { readonly kind: 'compare'; readonly comparison: Comparison }
+  /** Comparisons that were asked for, and that are no more this node's to make. */
+  | { readonly kind: 'forgetAsked'; readonly names: readonly string[] }
   /** A `handedOver` at the end. */
   | { readonly kind: 'handOver'; readonly handOver: HandOver }
   /** A `gaveBack` at the end. */

@@ -24,6 +24,8 @@ export interface TransfersProps {
   readonly migrationPorts: MigrationPorts;
   readonly look: () => Sight;
   readonly tickMs: number;
+  /** See `Sight`. A comparison that begins, or that is no more this node's to make, is taken out. */
+  readonly asked: Set<string>;
   readonly discardFiles: (files: IncomingFiles) => Promise<void>;
   /** Resolves when it is agreed; where it is not, the shard is led as before. */
   readonly handOver: (handOver: HandOver) => Promise<void>;
@@ -81,6 +83,9 @@ const EFFECTS: Row<TransfersEffect, TransfersContext, void> = {
   },
   propose: proposeHealing,
   compare: compareDigests,
+  forgetAsked: ({ props: { asked } }, { names }) => {
+    for (const name of names) asked.delete(name);
+  },
   handOver: (context, { handOver }) => {
     context.props.handOver(handOver).then(
       () => context.report({ kind: 'handedOver', handOver, error: null }),
@@ -109,7 +114,8 @@ function proposeHealing(context: TransfersContext, { operations }: EffectOf<'pro
 }
 
 function compareDigests(context: TransfersContext, { comparison }: EffectOf<'compare'>): void {
-  const { collection, peerId, shardId, uid } = comparison;
+  const { collection, name, peerId, shardId, uid } = comparison;
+  context.props.asked.delete(name);
   const shard = context.props.shardOf(collection, uid, shardId);
   const found = { differences: 0, repaired: 0 };
   const end = (error: ErrorFacts | null) => context.report({ kind: 'comparisonEnded', comparison, ...found, error });

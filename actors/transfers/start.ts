@@ -1,4 +1,4 @@
-/** Puts together what the transfers of a node need. callPeer: also for this node itself. */
+/** Puts together what the transfers of a node need. callPeer: also for this node itself. asked: see `Sight`. */
 
 import type { PeerCalls } from '../../cluster/data-messages.js';
 import type { ReplicationInput } from '../../cluster/replication/messages.js';
@@ -45,7 +45,7 @@ export function transfersProps(
   options: Pick<ClusterOptions, 'tickMs' | 'transferLimits' | 'comparePeriodMs' | 'restMs'>,
   board: TransferBoard,
   clock: Clock,
-  { callPeer, indexAs }: { readonly callPeer: PeerCalls['call']; readonly indexAs: IndexAs },
+  { asked, callPeer, indexAs }: { readonly asked: Set<string>; readonly callPeer: PeerCalls['call']; readonly indexAs: IndexAs },
 ): TransfersProps {
   const shardOf = (collection: string, uid: number, shardId: ShardId) => leadingShard(entryOf(view, collection, uid), shardId);
   const ports: TransferPorts = {
@@ -66,7 +66,8 @@ export function transfersProps(
     board,
     ports,
     migrationPorts: migrationPorts({ services, clock, callPeer, indexAs }),
-    look: () => look(services),
+    look: () => look(services, asked),
+    asked,
     giveBack: (lead) => giveBack(services, callPeer, lead),
     tickMs,
     shardOf,
@@ -77,10 +78,10 @@ export function transfersProps(
   };
 }
 
-function look({ assignments, files }: NodeServices): Sight {
+function look({ assignments, files }: NodeServices, asked: ReadonlySet<string>): Sight {
   const { agreed, connected, leadsAtStart, leadsCluster, peerId } = assignments;
   const givingBack = agreed === null ? [] : leadsToGiveBack(agreed, peerId, leadsAtStart, files.lost);
-  return { agreed, self: peerId, leads: leadsCluster, reachable: new Set([...connected, peerId]), givingBack };
+  return { agreed, self: peerId, leads: leadsCluster, reachable: new Set([...connected, peerId]), givingBack, asked };
 }
 
 /** A replica that was made anew meanwhile, as its files were gone as well, is empty; as long as it is no transfer's target it stays so. */

@@ -8,7 +8,7 @@
 import { migrationTasks } from '../../cluster/apply/migration.js';
 import { isAtRest, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
 import type { ClusterState } from '../../cluster/state/state.js';
-import { followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
+import { askedComparisons, followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
 import { incomingFiles, runOutcomeOf, type TransferRun, wantedRuns } from '../../cluster/transfer/runs.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
@@ -153,7 +153,9 @@ function heal(state: TransfersState, { leads, reachable }: Sight, agreed: Cluste
   return { ...state, tries, proposing: true };
 }
 
-function compare(state: TransfersState, { reachable, self }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+function compare(before: TransfersState, sight: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+  const { reachable, self } = sight;
+  const state = compareAsked(before, sight, agreed, effects);
   const { comparePeriodTicks } = state.settings;
   if (comparePeriodTicks === 0 || state.ticks % compareTicks(comparePeriodTicks) !== 0) return state;
   const compared = followReplicas(agreed, self, state.compared, state.ticks);
@@ -161,6 +163,16 @@ function compare(state: TransfersState, { reachable, self }: Sight, agreed: Clus
   if (due === null || !reachable.has(due.peerId)) return { ...state, compared };
   effects.push({ kind: 'compare', comparison: due });
   return { ...state, compared, comparison: due };
+}
+
+/** Transfer-M14: those that somebody asked for go before those that are due. */
+function compareAsked(state: TransfersState, { asked, self }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+  if (state.comparison !== null) return state;
+  const { next, over } = askedComparisons(agreed, self, asked);
+  if (over.length > 0) effects.push({ kind: 'forgetAsked', names: over });
+  if (next === null) return state;
+  effects.push({ kind: 'compare', comparison: next });
+  return { ...state, comparison: next };
 }
 
 function spread(state: TransfersState, { leads, reachable }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {

@@ -1,6 +1,6 @@
-/** Which follower's digest is compared with its leader's next, in the background. */
+/** Which follower's digest is compared with its leader's next, in the background or because somebody asked for it. */
 
-import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { ClusterState } from '../state/state.js';
 import { replicaName } from './healing.js';
 
@@ -44,6 +44,38 @@ export function followReplicas(agreed: ClusterState, self: PeerId, compared: Com
   const next = new Map<string, number>();
   for (const { name } of comparisons(agreed, self)) next.set(name, compared.get(name) ?? tick);
   return next;
+}
+
+/**
+ * What became of comparisons that were asked for, as `replicate_shard` to a peer that has the shard already does. asked: names, oldest
+ * first. next: the first one that can be made now; null: none can. over: nobody has to make them here any more, as another peer leads the
+ * shard, or as the replica is gone, or is Dead and gets a transfer.
+ */
+export function askedComparisons(
+  agreed: ClusterState,
+  self: PeerId,
+  asked: ReadonlySet<string>,
+): { readonly next: Comparison | null; readonly over: readonly string[] } {
+  if (asked.size === 0) return { next: null, over: [] };
+  const possible = new Map<string, Comparison | 'later'>();
+  for (const [collection, { shards, transfers, uid }] of agreed.collections) {
+    for (const [shardId, { leader, replicas }] of shards) {
+      if (leader !== self) continue;
+      const waits = transfers.some((transfer) => transfer.shardId === shardId);
+      for (const [peerId, state] of replicas) {
+        const name = replicaName(uid, shardId, peerId);
+        if (asked.has(name) && peerId !== self && isComparable(state))
+          possible.set(name, waits ? 'later' : { name, collection, uid, shardId, peerId });
+      }
+    }
+  }
+  const next = [...asked].map((name) => possible.get(name)).find((found) => found !== undefined && found !== 'later');
+  return { next: next ?? null, over: [...asked].filter((name) => !possible.has(name)) };
+}
+
+/** Whether a replica gets every write, so that it can be compared with its leader's. */
+export function isComparable(state: ReplicaState): boolean {
+  return state === 'Active' || state === 'Listener';
 }
 
 function* comparisons(agreed: ClusterState, self: PeerId): Generator<Comparison> {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import { type Args, Doors } from './clients/doors.js';
-import { temporaryFolder } from './support.js';
+import { temporaryFolder, until } from './support.js';
 
 const VECTORS = { size: 4, distance: 'Dot' };
 
@@ -35,6 +35,31 @@ test('operations on the cluster, through both doors', async (context) => {
     assert.deepEqual(keys, { result: { shard_keys: [{ key: 'north' }, { key: 7 }] } });
     await changed('delete_shard_key', { shard_key: 7 });
   });
+
+  await context.test(
+    'a shard that is replicated to a peer that has it is compared there, and the replica that leads is refused as a target',
+    async () => {
+      for (const operation of ['rest', 'grpc'] as const) {
+        const asked = await Promise.all(
+          [0, 1].map((at) => {
+            const [from_peer_id, to_peer_id] = [peers[at] as number, peers[1 - at] as number];
+            return there[operation]('update_collection_cluster', operation, {
+              replicate_shard: { shard_id: 0, from_peer_id, to_peer_id },
+            }).then(
+              (result) => String(result),
+              (error: unknown) => (/leads the shard/.test(JSON.stringify([String(error), error])) ? 'leads' : String(error)),
+            );
+          }),
+        );
+        assert.deepEqual(asked.sort(), ['leads', 'true']);
+      }
+      const comparisons = async () => {
+        const found = await Promise.all(nodes.map((node) => node.client.result('GET', '/telemetry?details_level=3')));
+        return found.reduce<number>((sum, report) => sum + comparisonsIn(report), 0);
+      };
+      assert.equal(await until(comparisons, (count) => count >= 2), 2);
+    },
+  );
 
   await context.test('a replica is dropped, and the last one of its shard is not', async () => {
     const drop = { drop_replica: { shard_id: 0, peer_id: peers[1] } };
@@ -69,6 +94,10 @@ test('operations on the cluster, through both doors', async (context) => {
     assert.deepEqual(listed, { collections: [] });
   });
 });
+
+function comparisonsIn(telemetry: unknown): number {
+  return (telemetry as { app: { transfers: { digests: { comparisons: number } } } }).app.transfers.digests.comparisons;
+}
 
 /** Shards of a collection with their replicas, in the order of the report. */
 function shardsIn(outcome: unknown): string {

@@ -47,6 +47,7 @@ const SHAPES: Shapes = {
   figures: shards,
   append: { ...replica, leader: isCount, previous: isTag, entries: listOf(has({ tag: isTag, operation: isBytes })), until: isUntil },
   handOver: { ...led, to: isCount },
+  compareReplica: { ...led, peerId: isCount },
   position: replica,
   entriesAfter: { ...replica, after: isTag, bytesMax: isCount },
   resetLog: { ...replica, at: isTag },

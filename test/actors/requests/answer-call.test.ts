@@ -38,7 +38,7 @@ function world(during: (parts: { peers: Peers; life: { resets: number }; replica
   };
   const engine = Object.assign(new FakeEngine(), { portion });
   const services = { assignments: peers.assignments, engine } as unknown as NodeServices;
-  const answer = answerCalls({ fences: new Map(), view, services, clock: peers.world.ports.clock });
+  const answer = answerCalls({ fences: new Map(), asked: new Set(), view, services, clock: peers.world.ports.clock });
   const call = {
     kind: 'read',
     collection: 'c',

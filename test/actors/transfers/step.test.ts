@@ -24,7 +24,10 @@ class Watch {
   }
 
   see(agreed: ClusterState | null, given: Partial<Sight> = {}): string[] {
-    return this.hear({ kind: 'saw', sight: { agreed, self: 1, leads: false, reachable: new Set([1, 2, 3]), givingBack: [], ...given } });
+    return this.hear({
+      kind: 'saw',
+      sight: { agreed, self: 1, leads: false, reachable: new Set([1, 2, 3]), givingBack: [], asked: new Set(), ...given },
+    });
   }
 }
 
@@ -107,6 +110,21 @@ test('digests are compared one at a time, and again after a period', () => {
   assert.ok(comparison);
   assert.deepEqual(watch.hear({ kind: 'comparisonEnded', comparison, differences: 0, repaired: 0, error: null }), ['count']);
   assert.deepEqual(watch.see(whole), ['compare 1 on 3']);
+});
+
+test('a comparison that was asked for goes before those that are due, waits for a transfer of its shard, and is forgotten with its replica', () => {
+  const watch = new Watch({ comparePeriodTicks: 0 });
+  const whole = { 1: 'Active', 2: 'Active', 3: 'Listener' } as const;
+  const asked = new Set(['5/0/3', '5/0/2', '5/1/3']);
+  assert.deepEqual(watch.see(stateOf([whole], [{ to: 2 }]), { asked }), ['forgetAsked'], 'shard 1 is not there');
+  asked.delete('5/1/3');
+  assert.deepEqual(watch.see(stateOf([whole]), { asked }), ['compare 0 on 3']);
+  asked.delete('5/0/3');
+  assert.deepEqual(watch.see(stateOf([whole]), { asked }), [], 'one at a time');
+  const { comparison } = watch.state;
+  assert.ok(comparison);
+  watch.hear({ kind: 'comparisonEnded', comparison, differences: 0, repaired: 0, error: null });
+  assert.deepEqual(watch.see(stateOf([{ 1: 'Active', 2: 'Dead' }]), { asked }), ['forgetAsked'], 'it gets a transfer');
 });
 
 test('a transfer whose actor cannot be kept alive is aborted', () => {

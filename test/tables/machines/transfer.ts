@@ -45,7 +45,8 @@ export const TRANSFER: Machine<TransferState, TransferRunMessage> = {
 
 const HAND_OVER = { collection: 'c', uid: 5, shardId: 0, from: 2, to: 3, term: 1 };
 const COMPARISON = { name: 'c/0/2', collection: 'c', uid: 5, shardId: 0, peerId: 2 };
-const SIGHT = { agreed: stateOf([{ 1: 'Active', 2: 'Partial' }], [{}]), self: 1, leads: false, reachable: new Set([1, 2]), givingBack: [] };
+const AGREED = stateOf([{ 1: 'Active', 2: 'Partial' }], [{}]);
+const SIGHT = { agreed: AGREED, self: 1, leads: false, reachable: new Set([1, 2]), givingBack: [], asked: new Set<string>() };
 
 const SUPERVISOR_MESSAGES: readonly TransfersMessage[] = [
   { kind: 'tick' },

@@ -32,6 +32,7 @@ const CALLS: readonly DataCall[] = [
   { kind: 'figures', ...SHARDS },
   { kind: 'append', ...REPLICA, leader: 1, previous: TAG, entries: [{ tag: TAG, operation: BYTES }], until: 'applied' },
   { kind: 'handOver', ...LED, to: 2 },
+  { kind: 'compareReplica', ...LED, peerId: 2 },
   { kind: 'position', ...REPLICA },
   { kind: 'entriesAfter', ...REPLICA, after: TAG, bytesMax: 5 },
   { kind: 'resetLog', ...REPLICA, at: TAG },
