@@ -47,5 +47,9 @@ export interface PeerDetails {
     readonly vectorsCount: number;
     /** Of its vectors, about. */
     readonly bytes: number;
+    /** Of its payloads, about; 0 from a release that does not tell. */
+    readonly payloadBytes: number;
+    /** Points that builds have taken since it was opened; 0 from a release that does not tell. */
+    readonly optimizedPoints: number;
   }[];
 }

@@ -25,6 +25,8 @@ export interface ReplicaEntry {
   readonly state: ReplicaLife['kind'];
   /** Why it does not serve; null if it does. */
   readonly reason: ErrorFacts | null;
+  /** How long it took to open its files, in milliseconds; absent before the first time. */
+  readonly openedInMs?: number | undefined;
 }
 
 /** The API's states of a replica that is the only one of its shard, on a node without a cluster. */

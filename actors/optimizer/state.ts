@@ -32,6 +32,7 @@ export interface Knowledge {
   readonly trouble: BuildTrouble | null;
   /** Newest first. */
   readonly finished: readonly FinishedBuild[];
+  readonly published: { readonly builds: number; readonly points: number };
 }
 
 export interface BuildTrouble {
@@ -95,5 +96,6 @@ export function optimizerStatus(state: OptimizerState): OptimizerStatus {
     wanted: wantedOf(state)?.plan ?? null,
     error: state.known.trouble?.error ?? null,
     finished: state.known.finished,
+    published: state.known.published,
   };
 }

@@ -39,4 +39,6 @@ export interface OptimizerStatus {
   readonly error: ErrorFacts | null;
   /** Newest first, a bounded number. */
   readonly finished: readonly FinishedBuild[];
+  /** Builds that were published since the replica was opened, and the points that they took. */
+  readonly published?: { readonly builds: number; readonly points: number };
 }

@@ -87,6 +87,7 @@ export function startOptimizer(config: CollectionConfig, { cpus, readers, result
     nextBuildId: 1,
     trouble: null,
     finished: [],
+    published: { builds: 0, points: 0 },
   };
   const state = working(known, [], null);
   return become<OptimizerState, OptimizerEffect>(state, { kind: 'announce', status: optimizerStatus(state) }, { kind: 'askStats' });
@@ -197,8 +198,10 @@ function endOf(
   const done = builds.find((running) => running.id === message.id);
   if (done === undefined) return null;
   const finished = noted(known.finished, { build: done, finishedMs: message.nowMs, error: null });
+  const { builds: count, points: taken } = known.published;
+  const published = { builds: count + 1, points: done.sources.reduce((sum, { points }) => sum + points, taken) };
   return {
-    known: { ...known, stats: message.stats ?? known.stats, finished },
+    known: { ...known, stats: message.stats ?? known.stats, finished, published },
     others: builds.filter((running) => running !== done),
     effects: [
       { kind: 'releaseThreads', id: done.id },

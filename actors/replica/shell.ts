@@ -31,7 +31,7 @@ const RETRY = { delayMinMs: 1000, delayMaxMs: 60_000 };
 const OPTIMIZER = 'optimizer';
 
 export function replicaBehaviour(): Behaviour<ReplicaProps, ReplicaLife, ReplicaMessage, ReplicaEffect> {
-  const parts: ReplicaParts = { optimizer: null, figures: null, loggedLine: '' };
+  const parts: ReplicaParts = { optimizer: null, figures: null, loggedLine: '', beganMs: null, openedInMs: undefined };
   return {
     kind: 'replica',
     start: (props) => {
@@ -54,6 +54,9 @@ interface ReplicaParts {
   figures: StatsValve | null;
   /** What was logged last: each try of a replica that fails ends the same way as a rule. */
   loggedLine: string;
+  /** When its files were first to be opened, and how long that took; null and undefined before. */
+  beganMs: number | null;
+  openedInMs: number | undefined;
 }
 
 interface Performing {
@@ -70,9 +73,11 @@ const PERFORM: Row<ReplicaEffect, Performing, void> = {
   retryLater: ({ context }, { attempt }) => {
     context.after(jittered(restartDelayMs(attempt, RETRY), context.random.next()), { kind: 'retry' });
   },
-  announce: ({ context }, { state, reason }) => {
+  announce: ({ parts, context }, { state, reason }) => {
     const { key, shardId, entry } = context.props;
-    entry.replicas.set(shardId, { key, actor: context.self, state, reason });
+    parts.beganMs ??= context.clock.nowMs();
+    if (state === 'Serving') parts.openedInMs ??= Math.round(context.clock.nowMs() - parts.beganMs);
+    entry.replicas.set(shardId, { key, actor: context.self, state, reason, openedInMs: parts.openedInMs });
     entry.onChange?.();
   },
   startOptimizer: ({ parts, context }) => {

@@ -29,8 +29,9 @@ export function replicaFigures(
 
 /** This node's replicas of a collection. entry: null while the collection is being made. */
 export function replicaFacts(entry: CollectionEntry | null, engine: Pick<EnginePort, 'stats'>): ReplicaFacts[] {
-  return [...(entry?.replicas ?? [])].map(([shardId, { key, reason, state }]) => ({
+  return [...(entry?.replicas ?? [])].map(([shardId, { key, openedInMs, reason, state }]) => ({
     shardId,
+    openedInMs,
     state: STATE_ALONE[state],
     reason,
     stats: engine.stats(key),

@@ -11,7 +11,7 @@ import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationStatus } from '../shard-log/view.js';
 import type { SnapshotApi } from '../snapshots/snapshot-api.js';
-import type { CollectionView, OptimizationsView } from './report.js';
+import type { BuildView, CollectionView, OptimizationsView, ReplicaFacts } from './report.js';
 
 export interface LocalShard {
   readonly points: number;
@@ -19,6 +19,13 @@ export interface LocalShard {
   readonly state: ReplicaState;
   /** Its part in the shard's log; absent outside of a cluster. mayBeAhead: see `ReplicationEntry`. */
   readonly replication?: ReplicationStatus & { readonly mayBeAhead: boolean };
+}
+
+/** A replica on this node. */
+export interface ReplicaReport extends ReplicaFacts {
+  readonly status: CollectionView['status'];
+  /** Newest first, a bounded number. */
+  readonly builds: readonly BuildView[];
 }
 
 export interface AliasView {
@@ -67,6 +74,8 @@ export interface NodeApi {
   optimizations(name: string): OptimizationsView;
   /** Figures of the collection's replicas on this node. */
   stats(name: string): readonly ReplicaStats[];
+  /** The collection's replicas on this node, with their states in the words of the API. Errors: as `info`. */
+  replicas(name: string): readonly ReplicaReport[];
   /** The collection's shards on this node: their points, and states in the words of the API. */
   localShards(name: string): ReadonlyMap<ShardId, LocalShard>;
   /** The result as JSON. Errors: `notFound`, `unavailable` with the reason, `busy`, `timeout`, and those of the operation. */

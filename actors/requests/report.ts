@@ -26,6 +26,8 @@ export interface ReplicaFacts {
   readonly stats: ReplicaStats | null;
   /** Null while it has no optimizer. */
   readonly optimizer: OptimizerStatus | null;
+  /** See `ReplicaEntry`. */
+  readonly openedInMs?: number | undefined;
 }
 
 export interface ReportFacts {
@@ -92,6 +94,11 @@ export interface OptimizationView {
     readonly done?: number;
     readonly total?: number;
   };
+}
+
+export interface BuildView {
+  readonly view: OptimizationView;
+  readonly segmentIds: readonly number[];
 }
 
 /** `OptimizationsResponse` of the API, with all of its parts. */
@@ -275,6 +282,13 @@ function payloadSchema(figures: readonly ShardFigures[], agreed: AgreedFacts['in
     }
   }
   return schema;
+}
+
+/** Builds of a replica, newest first, with the numbers that its segments have in it. */
+export function buildViews({ optimizer, shardId }: ReplicaFacts, facts: ReportFacts): BuildView[] {
+  const report = (build: RunningBuild, view: OptimizationView) => ({ view, segmentIds: build.sources.map(({ id }) => id) });
+  const running = (optimizer?.builds ?? []).map((build) => report(build, runningView(build, facts, shardId)));
+  return [...running, ...(optimizer?.finished ?? []).map((finished) => report(finished.build, finishedView(finished, facts, shardId)))];
 }
 
 /** The next build: it waits for threads or memory, for an upload to pause (then as it would be now), or for optimizers to be on. */

@@ -5,7 +5,7 @@ import type { AnswerCall, ShardFigures } from '../../cluster/data-messages.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { type CollectionConfig, vectorNamesOf } from '../../protocols/model/collection.js';
 import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
 import type { ClusterApi, ClusterOptions } from '../consensus/cluster-api.js';
 import { CallStats, countedAnswers, countedCalls } from '../context/call-stats.js';
@@ -15,6 +15,7 @@ import type { IndexAs } from '../migration/start.js';
 import { answerCalls } from '../requests/answer-call.js';
 import { type Found, Names } from '../requests/collection-names.js';
 import { FIGURES_MS, figuresOf, replicaFacts } from '../requests/figures.js';
+import { sizesOf } from '../requests/limits/collection-limits.js';
 import { indexAs } from '../requests/new-shards.js';
 import { type Agreed, ClusterPoints } from '../requests/points.js';
 import { type CollectionView, type ReportFacts, replicaStatus, reportFacts, viewOfFigures } from '../requests/report.js';
@@ -186,6 +187,7 @@ function agreedOf({ entry, name, record }: Found): Agreed {
 /** What this node tells its peers of its replicas. */
 function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): PeerDetails['replicas'] {
   return [...view.collections.values()].flatMap((entry) => {
+    const names = entry.config === null ? 1 : vectorNamesOf(entry.config.params).length;
     return replicaFacts(entry, pool).map((replica) => {
       const rows = (replica.stats?.segments ?? []).map((segment) => segment.rows - segment.deleted);
       return {
@@ -193,8 +195,10 @@ function replicaDetails(view: NodeView, pool: EnginePort, facts: ReportFacts): P
         shardId: replica.shardId,
         status: replicaStatus(entry.config, replica, facts),
         pointsCount: replica.stats?.points ?? 0,
-        vectorsCount: rows.reduce((total, count) => total + count, 0),
+        vectorsCount: names * rows.reduce((total, count) => total + count, 0),
         bytes: (replica.stats?.segments ?? []).reduce((total, { vectorBytes }) => total + vectorBytes, 0),
+        payloadBytes: Math.round(replica.stats === null ? 0 : sizesOf(replica.stats).payloadBytes),
+        optimizedPoints: replica.optimizer?.published?.points ?? 0,
       };
     });
   });

@@ -20,16 +20,18 @@ import type { Found, Names } from '../requests/collection-names.js';
 import { replicaFacts } from '../requests/figures.js';
 import { CollectionLimits, IndexChanges } from '../requests/limits/collection-limits.js';
 import { limitedPoints } from '../requests/limits/limited-points.js';
-import type { AliasView, LocalShard, NodeApi } from '../requests/node-api.js';
+import type { AliasView, LocalShard, NodeApi, ReplicaReport } from '../requests/node-api.js';
 import { OwnPoints } from '../requests/own-points.js';
 import { OwnReadsChanges } from '../requests/own-reads.js';
 import {
   type AgreedFacts,
+  buildViews,
   type CollectionView,
   collectionView,
   type OptimizationsView,
   optimizationsView,
   type ReportFacts,
+  replicaStatus,
   reportFacts,
   shardFigures,
 } from '../requests/report.js';
@@ -175,6 +177,14 @@ export abstract class NodeOnDisk implements NodeApi {
   optimizations(name: string): OptimizationsView {
     const found = this.names.find(name);
     return optimizationsView(configOf(found), replicaFacts(found.entry, this.pool), this.facts());
+  }
+
+  replicas(name: string): ReplicaReport[] {
+    const found = this.names.find(name);
+    const [config, facts] = [configOf(found), this.facts()];
+    return replicaFacts(found.entry, this.pool).map((replica) => {
+      return { ...replica, status: replicaStatus(config, replica, facts), builds: buildViews(replica, facts) };
+    });
   }
 
   localShards(name: string): ReadonlyMap<ShardId, LocalShard> {

@@ -25,7 +25,7 @@ export type ServerOrder =
   /** Cut the connections that are left. */
   | { readonly kind: 'cut' };
 
-export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'unknownFields' }> {
+export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'counted' | 'unknownFields' }> {
   private readonly ports = new Set<MessagePort>();
   private closed: (() => void) | null = null;
 
@@ -87,6 +87,7 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'unk
           onListening(Object.assign(new Error(message.message), { code: message.code }));
           return;
         case 'call':
+        case 'counted':
         case 'unknownFields':
           void this.answer(port, message);
           return;

@@ -1,6 +1,7 @@
 /** Counts and durations of answered requests, by what was asked and status. */
 
 import { Durations } from '../../actors/context/durations.js';
+import { CollectionStats } from './collection-stats.js';
 import { SharedCounts } from './shared-counts.js';
 
 export interface RequestCounts<Endpoint> {
@@ -15,13 +16,15 @@ export class RequestStats<Endpoint> {
   private readonly byEndpoint: readonly Map<number, Durations>[];
   /** Of other threads. */
   private readonly shared: SharedCounts[] = [];
+  readonly byCollection = new CollectionStats();
 
   constructor(private readonly endpoints: readonly Endpoint[]) {
     this.byEndpoint = endpoints.map(() => new Map());
   }
 
-  /** endpoint: its place among the endpoints. */
-  record(endpoint: number, status: number, milliseconds: number, dateMs: number): void {
+  /** endpoint: its place among the endpoints. collection: that the request named; undefined: none. */
+  record(endpoint: number, status: number, milliseconds: number, dateMs: number, collection?: string): void {
+    if (collection !== undefined) this.byCollection.record(collection, endpoint, status, milliseconds, dateMs, isGood(status));
     const byStatus = this.byEndpoint[endpoint] as Map<number, Durations>;
     let durations = byStatus.get(status);
     if (durations === undefined) {
@@ -36,6 +39,16 @@ export class RequestStats<Endpoint> {
     const counts = new SharedCounts(new SharedArrayBuffer(SharedCounts.bytesFor(this.endpoints.length)));
     this.shared.push(counts);
     return counts;
+  }
+
+  /** What was counted of each collection, in the order of the endpoints, statuses ascending. nameOf: see `CollectionStats.counts`. */
+  countsByCollection(nameOf: (name: string) => string | null): [collection: string, counts: RequestCounts<Endpoint>[]][] {
+    return [...this.byCollection.counts(nameOf)].map(([collection, counts]) => [
+      collection,
+      [...counts]
+        .sort((one, other) => one.endpoint - other.endpoint || one.status - other.status)
+        .map(({ durations, endpoint, status }) => ({ endpoint: this.endpoints[endpoint] as Endpoint, status, durations })),
+    ]);
   }
 
   /** What was counted, in the order of the endpoints, statuses ascending. */
@@ -57,4 +70,9 @@ export class RequestStats<Endpoint> {
     }
     return sums;
   }
+}
+
+/** Of REST and of gRPC. */
+export function isGood(status: number): boolean {
+  return status === 0 || (status >= 200 && status < 300);
 }

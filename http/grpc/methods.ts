@@ -52,7 +52,8 @@ export type ServedOutcome =
     };
 
 /** The answer's message without its time. */
-type Run = (bytes: Buffer, deadlineMs: number, context: CallContext) => Promise<Uint8Array[]>;
+/** asked: gets the collection or alias that the message names. */
+type Run = (bytes: Buffer, deadlineMs: number, context: CallContext, asked: { collection?: string | undefined }) => Promise<Uint8Array[]>;
 
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const SERVING = 1;
@@ -84,8 +85,9 @@ class Methods {
     return async (message, deadlineMs, context) => {
       const started = this.services.monotonicMs();
       let outcome: ServedOutcome;
+      const asked: { collection?: string | undefined } = {};
       try {
-        const parts = await run(message, deadlineMs, context);
+        const parts = await run(message, deadlineMs, context, asked);
         if (time !== null) parts.push(timeField(time, this.services.monotonicMs() - started));
         outcome = { kind: 'message', parts };
       } catch (error) {
@@ -93,7 +95,7 @@ class Methods {
       }
       const status = outcome.kind === 'message' ? 0 : outcome.code;
       const milliseconds = this.services.monotonicMs() - started;
-      this.services.grpcStats.record(at, status, milliseconds, this.services.dateMs());
+      this.services.grpcStats.record(at, status, milliseconds, this.services.dateMs(), asked.collection);
       if (this.logRequests) this.services.log.debug('answered', { method: method.path, status, milliseconds });
       return outcome;
     };
@@ -128,8 +130,9 @@ class Methods {
   private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
     const { node } = this.services;
     const message = `qdrant.${request.name}`;
-    return async (body, deadlineMs, { caller, heavy }) => {
+    return async (body, deadlineMs, { caller, heavy }, asked) => {
       const routing = reader.read(body);
+      asked.collection = routing.path.collection_name;
       await this.admit(caller, route, routing);
       const name = collectionOf(routing);
       const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, heavy });
@@ -141,9 +144,10 @@ class Methods {
   /** The request becomes the one that REST would have, and goes to the same handler. */
   private node(route: NodeRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
     const { name, run } = route;
-    return async (bytes, _, { caller }) => {
+    return async (bytes, _, { caller }, asked) => {
       checkSettingsSize(bytes);
       const routing = reader.read(bytes);
+      asked.collection = routing.path.collection_name;
       await this.admit(caller, route, routing);
       const { path, wait, timeoutSeconds } = routing;
       if (path.collection_name !== undefined) checkCollectionName(path.collection_name);

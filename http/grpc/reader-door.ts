@@ -18,7 +18,9 @@ import type { KnownCallers } from '../access/known-callers.js';
 import type { AuditLog } from '../audit/audit-log.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
 import { ClientGate } from '../context/client-gate.js';
+import { CollectionStats, TELL_COUNTS_MS } from '../context/collection-stats.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
+import { isGood } from '../context/request-stats.js';
 import { SharedCounts } from '../context/shared-counts.js';
 import { pointsRequest } from '../handlers/points.js';
 import { timeField, timeTag } from './answer-time.js';
@@ -39,6 +41,7 @@ const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs };
 export class GrpcReaderDoor {
   private readonly listener: GrpcListener;
   private readonly counts: SharedCounts;
+  private readonly byCollection = new CollectionStats();
   /** Calls that the main thread has not answered. */
   private readonly calls = new Map<number, (outcome: ServedOutcome) => void>();
   private nextId = 1;
@@ -137,33 +140,45 @@ export class GrpcReaderDoor {
     const reader = new RoutingReader(method.request, ['collection_name']);
     const message = `qdrant.${method.request.name}`;
     const tag = timeTag(method.response);
-    const answered = (answer: AloneAnswer, startedMs: number): Outcome => {
+    const answered = (answer: AloneAnswer, name: string, startedMs: number): Outcome => {
       if (answer === null || answer === 'heavy') return answer;
       const milliseconds = performance.now() - startedMs;
-      this.counts.record(row.at, 0, milliseconds, Date.now());
+      this.record(row, name, 0, milliseconds);
       return { kind: 'message', parts: tag === null ? [answer] : [answer, timeField(tag, milliseconds)] };
     };
     return (body, deadlineMs, caller) => {
       const startedMs = performance.now();
+      let asked: string | undefined;
       try {
         const routing = reader.read(body);
         const name = routing.path.collection_name as string;
+        asked = name;
         if (this.callers !== null) checkAccess(caller, row, name);
         checkCollectionName(name);
         const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, caller, deadlineMs });
         const answer = this.reader.readAlone(name, engine, request);
-        return answer instanceof Promise ? answer.then((later) => answered(later, startedMs)) : answered(answer, startedMs);
+        return answer instanceof Promise ? answer.then((later) => answered(later, name, startedMs)) : answered(answer, name, startedMs);
       } catch (error) {
-        return error instanceof TroupeError ? this.failed(row, error, performance.now() - startedMs) : null;
+        return error instanceof TroupeError ? this.failed(row, asked, error, performance.now() - startedMs) : null;
       }
     };
   }
 
-  private failed(row: GrpcRow, error: TroupeError, milliseconds: number): ServedOutcome {
+  private failed(row: GrpcRow, name: string | undefined, error: TroupeError, milliseconds: number): ServedOutcome {
     const facts = clientFacts(error, row);
     const status = grpcStatusOf(facts);
-    this.counts.record(row.at, status.code, milliseconds, Date.now());
+    this.record(row, name, status.code, milliseconds);
     return { kind: 'failed', ...status, metadata: errorHeaders(facts) };
+  }
+
+  private record({ at }: GrpcRow, collection: string | undefined, status: number, milliseconds: number): void {
+    const dateMs = Date.now();
+    this.counts.record(at, status, milliseconds, dateMs);
+    if (collection === undefined) return;
+    const isFirst = this.byCollection.isEmpty;
+    this.byCollection.record(collection, at, status, milliseconds, dateMs, isGood(status));
+    if (!isFirst || this.byCollection.isEmpty) return;
+    setTimeout(() => this.post({ kind: 'counted', counts: this.byCollection.take() }), TELL_COUNTS_MS).unref();
   }
 
   /** The read ends when the client gives up. */

@@ -6,9 +6,9 @@ import { type DoorThreads, ReaderServers } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES } from '../routes.js';
 import { type Served, type ServedOutcome, servedMethods } from './methods.js';
-import type { GrpcDoorCall, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
+import type { GrpcDoorCall, GrpcDoorCounts, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
 
-type GrpcReaderServers = ReaderServers<GrpcReaderSettings, GrpcDoorCall>;
+type GrpcReaderServers = ReaderServers<GrpcReaderSettings, GrpcDoorCall | GrpcDoorCounts>;
 
 /** Resolves when every reader listens. Errors: the system's, if one cannot. */
 export async function openGrpcInReaders(
@@ -18,7 +18,12 @@ export async function openGrpcInReaders(
 ): Promise<GrpcReaderServers> {
   const methods = servedMethods(services, false);
   const rows = [...methods.keys()].map(grpcRowOf);
-  const servers: GrpcReaderServers = new ReaderServers(threads, tls, async (port, { credential, deadlineMs, heavy, id, message, path }) => {
+  const servers: GrpcReaderServers = new ReaderServers(threads, tls, async (port, told) => {
+    if (told.kind === 'counted') {
+      services.grpcStats.byCollection.add(told.counts);
+      return;
+    }
+    const { credential, deadlineMs, heavy, id, message, path } = told;
     const served = methods.get(path) as Served;
     const caller = callerFrom(services.access?.callers, credential);
     const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, {

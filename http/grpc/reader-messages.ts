@@ -4,6 +4,7 @@ import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js
 import type { AccessSettings } from '../access/known-callers.js';
 import type { AuditSettings } from '../audit/audit-log.js';
 import type { GateData } from '../context/client-gate.js';
+import type { CollectionBatch } from '../context/collection-stats.js';
 import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
 import type { DoorTls } from '../context/tls-sockets.js';
@@ -56,4 +57,10 @@ export interface GrpcDoorCall {
   readonly heavy: HeavyRead | undefined;
 }
 
-export type FromGrpcDoor = ServerNews | GrpcDoorCall;
+/** Calls about collections that the reader has answered by itself. */
+export interface GrpcDoorCounts {
+  readonly kind: 'counted';
+  readonly counts: CollectionBatch;
+}
+
+export type FromGrpcDoor = ServerNews | GrpcDoorCall | GrpcDoorCounts;

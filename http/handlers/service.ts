@@ -5,7 +5,7 @@ import { type HttpAnswer, result } from '../context/answer.js';
 import type { NodeRequest } from '../context/node-request.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import { writeMetrics } from '../reports/metrics.js';
-import { telemetryReport } from '../reports/telemetry.js';
+import { DETAILS_LEVEL_MAX, telemetryReport } from '../reports/telemetry.js';
 import { docsPage, docsPolicy } from './docs-page.js';
 
 export function root({ identity: { version } }: DoorServices): HttpAnswer {
@@ -24,16 +24,15 @@ export function ready({ notReady }: DoorServices): HttpAnswer {
 }
 
 export function telemetry(services: DoorServices, { query }: NodeRequest): HttpAnswer {
-  const detailed = (unsigned(query, 'details_level') ?? 0) >= 1;
-  const anonymize = flagParameter(query, 'anonymize');
-  flagParameter(query, 'per_collection');
-  return { kind: 'long', key: `telemetry ${detailed} ${anonymize}`, value: () => telemetryReport(services, { detailed, anonymize }) };
+  // Nothing is added above.
+  const level = Math.min(unsigned(query, 'details_level') ?? 0, DETAILS_LEVEL_MAX);
+  const options = { level, anonymize: flagParameter(query, 'anonymize'), perCollection: flagParameter(query, 'per_collection') };
+  return { kind: 'long', key: `telemetry ${JSON.stringify(options)}`, value: () => telemetryReport(services, options) };
 }
 
 export function metrics(services: DoorServices, { query }: NodeRequest): HttpAnswer {
-  const anonymize = flagParameter(query, 'anonymize');
-  flagParameter(query, 'per_collection');
-  return { kind: 'longText', key: `metrics ${anonymize}`, write: (out) => writeMetrics(out, services, { anonymize }) };
+  const options = { anonymize: flagParameter(query, 'anonymize'), perCollection: flagParameter(query, 'per_collection') };
+  return { kind: 'longText', key: `metrics ${JSON.stringify(options)}`, write: (out) => writeMetrics(out, services, options) };
 }
 
 export function docs({ exposure }: DoorServices): HttpAnswer {

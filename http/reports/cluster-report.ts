@@ -5,12 +5,13 @@ import type { LocalShard } from '../../actors/requests/node-api.js';
 import type { LongWork } from '../../actors/runtime/long-works.js';
 import { collectionMissing } from '../../cluster/apply/aliases.js';
 import { copyTransfers } from '../../cluster/apply/migration.js';
-import { isClosed } from '../../cluster/apply/resharding.js';
+import { busyShards, isClosed } from '../../cluster/apply/resharding.js';
 import type { PeerDetails } from '../../cluster/peer-messages.js';
 import type { LeaderRole, RaftState } from '../../cluster/raft/state.js';
 import type { ClusterState, CollectionRecord, Resharding, ShardRecord, TransferRecord } from '../../cluster/state/state.js';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import { vectorNamesOf } from '../../protocols/model/collection.js';
 import { LongObject } from '../context/long-value.js';
 
 type Json = Record<string, unknown>;
@@ -92,8 +93,15 @@ export function collectionReport(
   };
 }
 
+/** How far each shard is that removes points which belong to another one now: the last stage of a resharding. */
+export function cleaningShards({ resharding, ...record }: CollectionRecord): Map<ShardId, 'started' | 'done'> {
+  if (resharding?.stage !== 'cleaning') return new Map();
+  const busy = busyShards({ ...record, resharding }, resharding);
+  return new Map(busy.map((shardId) => [shardId, resharding.done.includes(shardId) ? 'done' : 'started']));
+}
+
 /** Replicas of a key that waits to be filled have what was copied so far, and serve nobody. */
-function shownState(record: CollectionRecord, shard: ShardRecord, state: ReplicaState): ReplicaState {
+export function shownState(record: CollectionRecord, shard: ShardRecord, state: ReplicaState): ReplicaState {
   return isClosed(record, shard) && (state === 'Active' || state === 'Initializing') ? 'Partial' : state;
 }
 
@@ -266,6 +274,8 @@ function peerReport({ commit, isVoter, lastUpdateMs, pendingOperations, role, te
 }
 
 function shardsReport(name: string, record: CollectionRecord, told: ReplicaFigures): Json {
+  const cleaning = cleaningShards(record);
+  const vectorNames = vectorNamesOf(record.config.params);
   return {
     id: name,
     shards: sortedShards(record.shards).map(([shardId, shard]) => ({
@@ -273,20 +283,47 @@ function shardsReport(name: string, record: CollectionRecord, told: ReplicaFigur
       ...(shard.key === null ? {} : { key: shard.key }),
       replicas: [...shard.replicas].map(([peerId, state]) => {
         const own = told.get(peerId)?.get(name)?.get(shardId);
-        const figures = own === undefined ? {} : { status: own.status, num_points: own.pointsCount, num_vectors: own.vectorsCount };
-        return { peer_id: peerId, state: shownState(record, shard, state), ...figures };
+        const cleaned = cleaning.get(shardId);
+        return {
+          peer_id: peerId,
+          state: shownState(record, shard, state),
+          ...(own === undefined ? {} : replicaReport(own, vectorNames)),
+          ...(cleaned === undefined ? {} : { shard_cleaning_status: cleaned }),
+        };
       }),
     })),
+    ...(record.resharding === null ? {} : { reshardings: [reshardingReport(record.resharding)] }),
     shard_transfers: [...record.transfers, ...copyTransfers(record)].map(transferReport),
   };
 }
 
-function transferReport({ from, method, shardId, sync, to, toShardId }: TransferRecord): Json {
+/** What a peer says of its replica. */
+function replicaReport(
+  { bytes, optimizedPoints, payloadBytes, pointsCount, status, vectorsCount }: ReplicaOfPeer,
+  vectorNames: readonly string[],
+): Json {
+  return {
+    status,
+    total_optimized_points: optimizedPoints,
+    vectors_size_bytes: bytes,
+    payloads_size_bytes: payloadBytes,
+    num_points: pointsCount,
+    num_vectors: vectorsCount,
+    num_vectors_by_name: countsByName(pointsCount, vectorNames),
+  };
+}
+
+/** As in `GET /metrics`, each point counts as one with each of its collection's vectors, which it need not have. */
+export function countsByName(points: number, vectorNames: readonly string[]): Json {
+  return Object.fromEntries(vectorNames.map((name) => [name, points]));
+}
+
+export function transferReport({ from, method, shardId, sync, to, toShardId }: TransferRecord): Json {
   return { shard_id: shardId, ...(toShardId === null ? {} : { to_shard_id: toShardId }), from, to, sync, method };
 }
 
 /** Source: contract, `ReshardingInfo`. */
-function reshardingReport({ direction, key, peerId, shardId }: Resharding): Json {
+export function reshardingReport({ direction, key, peerId, shardId }: Resharding): Json {
   return { direction, shard_id: shardId, peer_id: peerId, ...keyOf(key) };
 }
 
@@ -294,7 +331,7 @@ function keyOf(key: ShardRecord['key']): { shard_key?: ShardRecord['key'] } {
   return key === null ? {} : { shard_key: key };
 }
 
-function sortedShards(shards: CollectionRecord['shards']): [ShardId, ShardRecord][] {
+export function sortedShards(shards: CollectionRecord['shards']): [ShardId, ShardRecord][] {
   return [...shards].sort(([one], [other]) => one - other);
 }
 

@@ -9,6 +9,8 @@ import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
 import type { SnapshotFigures } from '../../actors/snapshots/snapshot-api.js';
 import { DEFAULT_VECTOR, isSingleVector } from '../../protocols/model/collection.js';
 import { readSystemFile } from '../../storage/memory/system-file.js';
+import { collectionNames } from '../context/collection-stats.js';
+import type { RequestCounts, RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import type { TextBytes } from '../context/text-bytes.js';
 import { clusterReplicaCounts, NO_REPLICAS, type ReplicaCounts, withShard, writeCluster } from './cluster-metrics.js';
@@ -19,6 +21,8 @@ import { isNotFound, nameShower } from './telemetry.js';
 export interface MetricsOptions {
   /** Names of collections are replaced by hashes. */
   readonly anonymize: boolean;
+  /** Answers are counted by collection, in place of all together: those to requests that name none are left out. */
+  readonly perCollection: boolean;
 }
 
 /** Figures of one collection. */
@@ -40,16 +44,22 @@ interface CollectionFigures {
 }
 
 /** Writes the figures in the text exposition format. */
-export function* writeMetrics(out: TextBytes, services: DoorServices, { anonymize }: MetricsOptions): LongWork {
+export function* writeMetrics(
+  out: TextBytes,
+  services: DoorServices,
+  { anonymize, perCollection: byCollection }: MetricsOptions,
+): LongWork {
   const { node } = services;
-  const collections = yield* collectionFigures(node, nameShower(anonymize));
+  const shown = nameShower(anonymize);
+  const collections = yield* collectionFigures(node, shown);
   const replicas = yield* replicasOf(node, collections);
   const writer = new MetricsWriter(services.metricsPrefix, out);
   writeApp(writer, services);
   writeCluster(writer, node.cluster);
   yield;
   yield* writeCollections(writer, collections, replicas);
-  yield* writeRequests(writer, services);
+  writeDoors(writer, services);
+  yield* writeRequests(writer, services, byCollection ? shown : null);
   writeEngine(writer, services);
   writeBackups(writer, node.backups.plans);
   writeActors(writer, yield* actorSums(node.telemetry()));
@@ -176,7 +186,7 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
   }
 }
 
-function* writeRequests(writer: MetricsWriter, { audit, clients, stats, grpcStats }: DoorServices): LongWork {
+function writeDoors(writer: MetricsWriter, { audit, clients }: DoorServices): void {
   if (audit !== null) {
     const { lost, written } = audit.counts();
     const name = 'audit_records_total';
@@ -189,16 +199,31 @@ function* writeRequests(writer: MetricsWriter, { audit, clients, stats, grpcStat
     const name = 'refused_connections_total';
     writer.family(name, 'counter', 'connections of clients whose address is not allowed').sample(name, {}, clients.refusals().count);
   }
-  const rest = stats.counts().map(({ endpoint: { method, path }, status, durations }) => ({
-    labels: { method, endpoint: path, status: String(status) },
-    durations,
-  }));
-  yield* writeResponses(writer, 'rest', rest);
-  const grpc = grpcStats.counts().map(({ endpoint, status, durations }) => ({
-    labels: { endpoint: `/${endpoint}`, status: String(status) },
-    durations,
-  }));
-  yield* writeResponses(writer, 'grpc', grpc);
+}
+
+/** shown: what to show of the name of a collection, by which answers are counted; null: all are counted together. */
+function* writeRequests(
+  writer: MetricsWriter,
+  { grpcStats, node, stats }: DoorServices,
+  shown: ((name: string) => string) | null,
+): LongWork {
+  const nameOf = shown === null ? null : collectionNames(node);
+  const labelled = <Endpoint>(of: RequestStats<Endpoint>, labelsOf: (endpoint: Endpoint) => LabelledDurations['labels']) => {
+    const withLabels = (counts: RequestCounts<Endpoint>[], more: LabelledDurations['labels']): LabelledDurations[] =>
+      counts.map(({ durations, endpoint, status }) => ({ labels: { ...labelsOf(endpoint), status: String(status), ...more }, durations }));
+    if (shown === null || nameOf === null) return withLabels(of.counts(), {});
+    return of.countsByCollection(nameOf).flatMap(([collection, counts]) => withLabels(counts, { collection: shown(collection) }));
+  };
+  yield* writeResponses(
+    writer,
+    'rest',
+    labelled(stats, ({ method, path }) => ({ method, endpoint: path })),
+  );
+  yield* writeResponses(
+    writer,
+    'grpc',
+    labelled(grpcStats, (endpoint) => ({ endpoint: `/${endpoint}` })),
+  );
 }
 
 interface LabelledDurations {

@@ -1,6 +1,5 @@
 /** `GET /telemetry`: the process, its collections, its requests, its engine and the tree of its actors. */
 
-import os from 'node:os';
 import type { CallStats } from '../../actors/context/call-stats.js';
 import type { Durations } from '../../actors/context/durations.js';
 import type { ActorTelemetry } from '../../actors/runtime/telemetry.js';
@@ -10,17 +9,26 @@ import type { DiskReport } from '../../storage/disk/disk-watch.js';
 import type { MemoryReport } from '../../storage/memory/watch.js';
 import type { WorkerDepth } from '../../storage/pool/pool.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
+import { collectionNames } from '../context/collection-stats.js';
+import type { Endpoint } from '../context/endpoint.js';
 import { LongList, LongObject, longList } from '../context/long-value.js';
-import type { RequestStats } from '../context/request-stats.js';
-import { API_VERSION, type DoorServices } from '../context/services.js';
+import type { RequestCounts, RequestStats } from '../context/request-stats.js';
+import type { DoorServices } from '../context/services.js';
+import { appReport } from './app-telemetry.js';
 import { telemetryClusterReport } from './cluster-report.js';
 import { processMemory } from './process-memory.js';
+import { shardTelemetry } from './shard-telemetry.js';
+
+/** From this `details_level` on nothing is added. */
+export const DETAILS_LEVEL_MAX = 2;
 
 export interface TelemetryOptions {
-  /** From `details_level` 1 on: system, memory and collections too. */
-  readonly detailed: boolean;
+  /** From 1 on: the application's settings, system, memory and collections too; from 2 on shards and what moves between them. */
+  readonly level: number;
   /** Names of collections are replaced by hashes, messages of errors and actors left out. */
   readonly anonymize: boolean;
+  /** Answers are counted by collection, too. */
+  readonly perCollection: boolean;
 }
 
 /** shown: what to show of a name. */
@@ -37,15 +45,17 @@ const CHILDREN_AT_ONCE = 8;
 /** The report as the API has it; what is Troupe's own stands within: its top level is read by clients that know all of its keys. */
 export function telemetryReport(services: DoorServices, options: TelemetryOptions): LongObject {
   const { node } = services;
-  const { anonymize, detailed } = options;
+  const { anonymize, level, perCollection } = options;
+  const detailed = level >= 1;
   const shown = nameShower(anonymize);
   const shownOptions = { ...options, shown };
-  const names = node.listCollections();
+  const collections = node.listCollections();
   const { cluster } = node;
+  const names = perCollection ? { of: collectionNames(node), shown } : null;
   return LongObject.of({
     id: services.identity.id,
     app: LongObject.of({
-      ...appReport(services, detailed),
+      ...appReport(services, { anonymize, detailed }),
       engine: engineReport(services, options),
       ...(cluster === null
         ? {}
@@ -56,19 +66,20 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
       actors: actorReport(node.telemetry(), shownOptions),
     }),
     collections: LongObject.of({
-      number_of_collections: names.length,
+      number_of_collections: collections.length,
       max_collections: services.maxCollections ?? undefined,
       ...(detailed
         ? {
-            collections: new LongList(collectionReports(services, names, shownOptions)),
-            snapshots: new LongList(snapshotReports(services, names, shown)),
+            collections: new LongList(collectionReports(services, collections, shownOptions)),
+            snapshots: new LongList(snapshotReports(services, collections, shown)),
           }
         : {}),
     }),
+    ...(detailed ? { search_pool: searchPoolReport(services) } : {}),
     cluster: telemetryClusterReport(cluster, shown),
     requests: {
-      rest: { responses: restResponses(services) },
-      grpc: { responses: grpcResponses(services) },
+      rest: doorReport(services.stats, restName, names),
+      grpc: doorReport(services.grpcStats, grpcName, names),
       ...(services.audit === null ? {} : { audit: services.audit.counts() }),
       ...(services.clients === null ? {} : { refused_connections: services.clients.refusals().count }),
     },
@@ -94,36 +105,6 @@ export function nameShower(anonymize: boolean): ShowName {
 /** A name that stands for another one without telling it. */
 function hashedName(name: string): string {
   return crypto().createHash('sha256').update(name).digest('hex').slice(0, 16);
-}
-
-function appReport({ identity, recoveryMode }: DoorServices, detailed: boolean): Json {
-  const app: Json = {
-    name: 'troupe',
-    version: API_VERSION,
-    troupe_version: identity.version,
-    startup: new Date(identity.startedMs).toISOString(),
-  };
-  if (!detailed) return app;
-  return {
-    ...app,
-    features: {
-      debug: false,
-      service_debug_feature: false,
-      recovery_mode: recoveryMode !== null,
-      gpu: false,
-      rocksdb: false,
-      staging: false,
-    },
-    system: {
-      distribution: os.type(),
-      distribution_version: os.release(),
-      is_docker: false,
-      cores: os.availableParallelism(),
-      ram_size: Math.floor(os.totalmem() / 1024),
-      cpu_flags: '',
-      cpu_endian: os.endianness() === 'LE' ? 'little' : 'big',
-    },
-  };
 }
 
 /**
@@ -157,9 +138,9 @@ function replicasOnDisk(replicas: readonly ReplicaStats[]): Json {
   return total;
 }
 
-function* collectionReports({ node }: DoorServices, names: readonly string[], options: ShownOptions): Generator<Json> {
+function* collectionReports({ node, nowMs }: DoorServices, names: readonly string[], options: ShownOptions): Generator<Json> {
   for (const name of names) {
-    const report = collectionReport(node, name, options);
+    const report = collectionReport(node, name, options, nowMs());
     if (report !== null) yield report;
   }
 }
@@ -174,7 +155,7 @@ function* snapshotReports({ node }: DoorServices, names: readonly string[], show
 }
 
 /** Null for one that was deleted since. */
-function collectionReport(node: DoorServices['node'], name: string, { anonymize, shown }: ShownOptions): Json | null {
+function collectionReport(node: DoorServices['node'], name: string, { anonymize, level, shown }: ShownOptions, nowMs: number): Json | null {
   const id = shown(name);
   try {
     const info = node.info(name);
@@ -189,6 +170,7 @@ function collectionReport(node: DoorServices['node'], name: string, { anonymize,
       ...(anonymize ? {} : { config: info.config }),
       disk: replicasOnDisk(node.stats(name)),
       ...(node.cluster === null ? {} : { replication: replicationReport(node, name, anonymize) }),
+      ...(level < 2 ? {} : shardTelemetry(node, name, { anonymize, shown, nowMs })),
     };
   } catch (error) {
     if (isNotFound(error)) return null;
@@ -207,12 +189,26 @@ function* hardwareReport({ node }: DoorServices, shown: ShowName): Generator<[st
   for (const [name, usage] of node.hardware()) yield [shown(name), usage];
 }
 
-function restResponses({ stats }: DoorServices): Json {
-  return responses(stats, ({ method, path }) => `${method} ${path}`);
+function restName({ method, path }: Pick<Endpoint, 'method' | 'path'>): string {
+  return `${method} ${path}`;
 }
 
-function grpcResponses({ grpcStats }: DoorServices): Json {
-  return responses(grpcStats, (method) => `/${method}`);
+function grpcName(method: string): string {
+  return `/${method}`;
+}
+
+/** Answers of a door. names: for those of each collection; null: they are not asked for. */
+function doorReport<Of>(
+  stats: RequestStats<Of>,
+  nameOf: (endpoint: Of) => string,
+  names: { readonly of: (name: string) => string | null; readonly shown: ShowName } | null,
+): Json {
+  const all = { responses: responses(stats.counts(), nameOf) };
+  if (names === null) return all;
+  const each = stats
+    .countsByCollection(names.of)
+    .map(([collection, counts]) => [names.shown(collection), responses(counts, nameOf)] as const);
+  return { ...all, per_collection_responses: Object.fromEntries(each) };
 }
 
 /** Calls of peers by kind and what became of them, as the doors' requests are shown. */
@@ -222,9 +218,9 @@ function callReport(stats: CallStats): Json {
   return { responses: byKind };
 }
 
-function responses<Endpoint>(stats: RequestStats<Endpoint>, nameOf: (endpoint: Endpoint) => string): Json {
+function responses<Of>(counts: readonly RequestCounts<Of>[], nameOf: (endpoint: Of) => string): Json {
   const byName: Record<string, Json> = {};
-  for (const { endpoint, status, durations } of stats.counts()) {
+  for (const { endpoint, status, durations } of counts) {
     const name = nameOf(endpoint);
     const byStatus = byName[name] ?? {};
     byStatus[status] = durationReport(durations);
@@ -242,6 +238,12 @@ function durationReport(durations: Durations): Json {
     total_duration_micros: Math.round(durations.totalMs * 1000),
     last_responded: new Date(durations.lastMs).toISOString(),
   };
+}
+
+/** The threads that read and score; they wait for files themselves. Source: contract, `SearchThreadPoolTelemetry`. */
+function searchPoolReport({ node }: DoorServices): Json {
+  const readers = node.depths().workers.filter(({ kind }) => kind === 'reader').length;
+  return { mode: 'shared', high_cpu_threads: readers, high_io_threads: 0 };
 }
 
 function memoryReport(): Json {

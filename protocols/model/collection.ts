@@ -139,6 +139,11 @@ export function sparseByName(params: Pick<CollectionParams, 'sparse_vectors'>): 
   return new Map(Object.entries(params.sparse_vectors ?? {}));
 }
 
+/** Names of all vectors, dense and sparse, in the order of the configuration; a single vector has the name ''. */
+export function vectorNamesOf(params: Pick<CollectionParams, 'sparse_vectors' | 'vectors'>): string[] {
+  return [...vectorsByName(params.vectors).keys(), ...sparseByName(params).keys()];
+}
+
 /** Whether the configuration is the single, unnamed form. */
 export function isSingleVector(vectors: VectorsConfig): vectors is VectorParams {
   return typeof (vectors as { size?: unknown }).size === 'number';

@@ -85,7 +85,9 @@ export class FakeCluster implements ClusterApi {
 
   async describePeers(timeoutMs: number): Promise<ReadonlyMap<PeerId, PeerDetails | null>> {
     this.note(`describe ${timeoutMs}`);
-    const replicas = [{ collection: 'a', shardId: 0, status: 'green', pointsCount: 3, vectorsCount: 6, bytes: 4096 }];
+    const replicas = [
+      { collection: 'a', shardId: 0, status: 'green', pointsCount: 3, vectorsCount: 6, bytes: 4096, payloadBytes: 512, optimizedPoints: 2 },
+    ];
     const details = { version: '0.5.0', role: 'Leader', isVoter: true, term: 3, commit: 9, pendingOperations: 0, lastUpdateMs: 0 } as const;
     return new Map<PeerId, PeerDetails | null>([
       [11, { ...details, replicas }],

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { canSharePort } from '../../http/context/share-port.js';
 import { failure, GrpcClient } from '../http/grpc/client.js';
-import { nodeFor, temporaryFolder } from './support.js';
+import { nodeFor, temporaryFolder, until } from './support.js';
 
 const CONNECTIONS = 12;
 const skip = canSharePort() ? false : 'this Node cannot share a port between threads';
@@ -107,6 +107,9 @@ test('readers that take gRPC connections answer by what was changed last, on eve
   const text = await (await fetch(`http://127.0.0.1:${node.port}/metrics`)).text();
   assert.match(text, /^grpc_responses_total\{endpoint="\/qdrant\.Points\/Count",status="0"\} 120$/m);
   assert.match(text, /^grpc_responses_total\{endpoint="\/qdrant\.Points\/Query",status="0"\} 300$/m);
+  // Readers tell of their collections twice a second.
+  const each = async () => (await fetch(`http://127.0.0.1:${node.port}/metrics?per_collection=true`)).text();
+  await until(each, (lines) => /^grpc_responses_total\{endpoint="\/qdrant\.Points\/Query",status="0",collection="c"\} 300$/m.test(lines));
   for (const client of clients) assert.equal((await failure(client.call('Points/Count', { collection_name: 'none' }))).code, 5);
   await first.call('Collections/Delete', { collection_name: 'c' });
   for (const client of clients) assert.equal((await failure(client.call('Points/Count', { collection_name: 'c' }))).code, 5);

@@ -219,6 +219,8 @@ function readFailure(reader: WireReader): ErrorFacts {
 
 function writeDetails(writer: WireWriter, details: PeerDetails): void {
   writeEach(writer, 8, details.replicas, (replica) => {
+    writer.int(8, replica.optimizedPoints);
+    writer.int(7, replica.payloadBytes);
     writer.int(6, replica.bytes);
     writer.int(5, replica.vectorsCount);
     writer.int(4, replica.pointsCount);
@@ -266,6 +268,8 @@ function readReplica(reader: WireReader): Replica {
   let pointsCount = 0;
   let vectorsCount = 0;
   let bytes = 0;
+  let payloadBytes = 0;
+  let optimizedPoints = 0;
   readFields(reader, (tag) => {
     if (tag === bytesTag(1)) collection = reader.string();
     else if (tag === intTag(2)) shardId = reader.uint32();
@@ -273,10 +277,12 @@ function readReplica(reader: WireReader): Replica {
     else if (tag === intTag(4)) pointsCount = readInt(reader);
     else if (tag === intTag(5)) vectorsCount = readInt(reader);
     else if (tag === intTag(6)) bytes = readInt(reader);
+    else if (tag === intTag(7)) payloadBytes = readInt(reader);
+    else if (tag === intTag(8)) optimizedPoints = readInt(reader);
     else return false;
     return true;
   });
-  return { collection, shardId, status, pointsCount, vectorsCount, bytes };
+  return { collection, shardId, status, pointsCount, vectorsCount, bytes, payloadBytes, optimizedPoints };
 }
 
 function whole(milliseconds: number): number {

@@ -47,7 +47,7 @@ const HTML_TYPE = 'text/html; charset=utf-8';
 const EMPTY = new Uint8Array(0);
 
 /** What is counted and logged of a call. */
-export type AnsweredCall = Pick<RestCall, 'at' | 'caller' | 'url'> & { readonly route: Route };
+export type AnsweredCall = Pick<RestCall, 'at' | 'caller' | 'path' | 'url'> & { readonly route: Route };
 
 /** The answer to a call; null if the client is gone. Never rejects. logRequests: write a debug line for each. */
 export async function answerCall(services: DoorServices, logRequests: boolean, call: RestCall): Promise<RestReply | null> {
@@ -65,9 +65,9 @@ export async function answerCall(services: DoorServices, logRequests: boolean, c
 
 /** Counts an answer, and logs it if all are. started: by the monotonic clock. */
 export function recordAnswer(services: DoorServices, logRequests: boolean, call: AnsweredCall, status: number, started: number): void {
-  const { at, route, url } = call;
+  const { at, path, route, url } = call;
   const milliseconds = services.monotonicMs() - started;
-  services.stats.record(at, status, milliseconds, services.dateMs());
+  services.stats.record(at, status, milliseconds, services.dateMs(), path.collection_name);
   if (logRequests) services.log.debug('answered', { method: route.method, url, status, milliseconds });
 }
 

@@ -18,7 +18,9 @@ import type { AuditLog } from '../../audit/audit-log.js';
 import { noRoomFor } from '../../context/answer.js';
 import { addressLine } from '../../context/client-address.js';
 import { ClientGate } from '../../context/client-gate.js';
+import { CollectionStats, TELL_COUNTS_MS } from '../../context/collection-stats.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
+import { isGood } from '../../context/request-stats.js';
 import { SharedCounts } from '../../context/shared-counts.js';
 import { TlsSockets } from '../../context/tls-sockets.js';
 import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields.js';
@@ -60,6 +62,7 @@ export class ReaderDoor {
   /** Connections that the main thread's server has taken over. */
   readonly #piped = new Set<Socket>();
   readonly #unknown = new UnknownFieldBatch();
+  readonly #byCollection = new CollectionStats();
   #nextId = 1;
 
   constructor(
@@ -171,8 +174,19 @@ export class ReaderDoor {
   #counted(request: FastRequest, reply: ReadReply, startedMs: number): RestReply | Promise<RestReply | null> {
     if (reply === null) return this.#ask(request);
     if (reply === 'heavy') return this.#askHeavy(request);
-    this.#counts.record(request.found.at, reply.status, performance.now() - startedMs, Date.now());
+    this.#record(request.found.at, request.found.path.collection_name, reply.status, performance.now() - startedMs);
     return reply;
+  }
+
+  #record(at: number, collection: string | undefined, status: number, milliseconds: number): void {
+    const dateMs = Date.now();
+    this.#counts.record(at, status, milliseconds, dateMs);
+    if (collection === undefined) return;
+    const isFirst = this.#byCollection.isEmpty;
+    // An error may be about a collection that is not there: who asks for many of those should not be remembered.
+    this.#byCollection.record(collection, at, status, milliseconds, dateMs, isGood(status));
+    if (!isFirst || this.#byCollection.isEmpty) return;
+    setTimeout(() => this.#post({ kind: 'counted', counts: this.#byCollection.take() }), TELL_COUNTS_MS).unref();
   }
 
   /** The reply to a read; else as `readAlone`. */

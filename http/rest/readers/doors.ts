@@ -11,7 +11,7 @@ import { type PlainRoute, ROUTES, type Route } from '../../routes.js';
 import { answerCall } from '../calls/answer-call.js';
 import { parseQueryString } from '../calls/query-string.js';
 import type { RestReply } from '../calls/reply.js';
-import type { DoorCall, DoorRow, DoorUnknownFields, ReaderDoorSettings, ToDoor } from './messages.js';
+import type { DoorCall, DoorCounts, DoorRow, DoorUnknownFields, ReaderDoorSettings, ToDoor } from './messages.js';
 
 export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes' | 'packFromBytes' | 'tls'>;
 
@@ -29,7 +29,7 @@ export async function makeHandOnSocket(): Promise<HandOnSocket> {
   return { path: join(folder, 'http'), remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall | DoorUnknownFields>;
+type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall | DoorCounts | DoorUnknownFields>;
 
 /** Resolves when every reader listens. Errors: the system's, if one cannot. */
 export async function openRestInReaders(
@@ -42,6 +42,10 @@ export async function openRestInReaders(
   const servers: RestReaderServers = new ReaderServers(threads, tls, async (port, message) => {
     if (message.kind === 'unknownFields') {
       for (const count of message.counts) services.unknownFields.note(count);
+      return;
+    }
+    if (message.kind === 'counted') {
+      services.stats.byCollection.add(message.counts);
       return;
     }
     const { at, body, credential, heavy, id, path, query, url } = message;

@@ -4,6 +4,7 @@ import type { HeavyRead } from '../../../storage/threads/messages.js';
 import type { AccessSettings } from '../../access/known-callers.js';
 import type { AuditSettings } from '../../audit/audit-log.js';
 import type { GateData } from '../../context/client-gate.js';
+import type { CollectionBatch } from '../../context/collection-stats.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
 import type { DoorTls } from '../../context/tls-sockets.js';
 import type { UnknownFieldCount } from '../../context/unknown-fields.js';
@@ -68,4 +69,10 @@ export interface DoorUnknownFields {
   readonly counts: readonly UnknownFieldCount[];
 }
 
-export type FromDoor = ServerNews | DoorCall | DoorUnknownFields;
+/** Requests about collections that the reader has answered by itself. */
+export interface DoorCounts {
+  readonly kind: 'counted';
+  readonly counts: CollectionBatch;
+}
+
+export type FromDoor = ServerNews | DoorCall | DoorUnknownFields | DoorCounts;

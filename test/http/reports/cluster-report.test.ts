@@ -8,18 +8,35 @@ import { nodesReport } from '../../../http/reports/cluster-report.js';
 
 const COUNT = 200;
 const PEERS = [11, 12];
+const CONFIG = { params: { vectors: { size: 4, distance: 'Dot' }, sparse_vectors: { words: {} } } };
+const NOTHING = { total_optimized_points: 0, vectors_size_bytes: 0, payloads_size_bytes: 0 };
 
 /** Collections with two shards, each with a replica on each of two peers. */
 function stateOf(): ClusterState {
   const shard = { key: null, leader: 11, replicas: new Map(PEERS.map((peer) => [peer, 'Active'])) };
-  const record = { shards: new Map([0, 1].map((shardId) => [shardId, shard])), transfers: [], resharding: null, keyCopy: null };
+  const record = {
+    shards: new Map([0, 1].map((shardId) => [shardId, shard])),
+    transfers: [],
+    resharding: null,
+    keyCopy: null,
+    config: CONFIG,
+  };
   const collections = new Map(Array.from({ length: COUNT }, (_, at) => [`c${COUNT - at}`, record]));
   return { collections, membership: PEERS.map((peerId) => ({ peerId, uri: `http://${peerId}` })) } as unknown as ClusterState;
 }
 
 function detailsOf(peer: number): PeerDetails {
   const replicas = [...stateOf().collections.keys()].flatMap((collection, at) =>
-    [0, 1].map((shardId) => ({ collection, shardId, status: 'green', pointsCount: 1000 * peer + at, vectorsCount: shardId, bytes: 0 })),
+    [0, 1].map((shardId) => ({
+      collection,
+      shardId,
+      status: 'green',
+      pointsCount: 1000 * peer + at,
+      vectorsCount: shardId,
+      bytes: 0,
+      payloadBytes: 0,
+      optimizedPoints: 0,
+    })),
   );
   return {
     version: '',
@@ -51,7 +68,10 @@ test('telemetry of the cluster may pause at each replica and collection, and fin
   assert.deepEqual(collections[`c${COUNT}`]?.shards[1], {
     id: 1,
     replicas: [
-      { peer_id: 11, state: 'Active', status: 'green', num_points: 11_000, num_vectors: 1 },
+      {
+        ...{ peer_id: 11, state: 'Active', status: 'green', num_points: 11_000, num_vectors: 1 },
+        ...{ ...NOTHING, num_vectors_by_name: { '': 11_000, words: 11_000 } },
+      },
       { peer_id: 12, state: 'Active' },
     ],
   });

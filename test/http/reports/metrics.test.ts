@@ -35,6 +35,15 @@ test('metrics count requests by route and status and carry the prefix', async ()
     }
     assert.doesNotMatch(await (await fetch(`${url}/metrics?anonymize=true`)).text(), /id="c"/);
     assert.equal((await fetch(`${url}/metrics?anonymize=perhaps`)).status, 400);
+    const each = (await (await fetch(`${url}/metrics?per_collection=true`)).text())
+      .split('\n')
+      .filter((line) => /_responses_total\{/.test(line));
+    assert.ok(each.includes(`my_rest_responses_total{${count},status="200",collection="c"} 1`), each.join('\n'));
+    assert.ok(
+      each.every((line) => line.includes('collection="c"')),
+      'of no name that no collection has, and no request that names none',
+    );
+    assert.doesNotMatch(await (await fetch(`${url}/metrics?per_collection=true&anonymize=true`)).text(), /collection="c"/);
   } finally {
     await door.close(1000);
   }

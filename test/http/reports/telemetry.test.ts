@@ -15,7 +15,30 @@ const STATISTICS: Shape = {
   'total_duration_micros?': 'count',
   'last_responded?': 'time',
 };
-const RESPONSES: Shape = { responses: { '*': { '*': STATISTICS } } };
+const RESPONSES: Shape = { responses: { '*': { '*': STATISTICS } }, 'per_collection_responses?': { '*': { '*': { '*': STATISTICS } } } };
+const LOCAL: Shape = {
+  variant_name: 'text',
+  status: 'text',
+  total_optimized_points: 'count',
+  vectors_size_bytes: 'count',
+  payloads_size_bytes: 'count',
+  num_points: 'count',
+  num_vectors: 'count',
+  num_vectors_by_name: { '*': 'count' },
+  optimizations: {
+    optimizations: STATISTICS,
+    log: [{ name: 'text', uuid: 'text', segment_ids: ['count'], segment_uuids: ['text'], start_at: 'time', 'end_at?': 'time' }],
+  },
+  async_scorer: 'flag',
+  update_queue: { length: 'count', op_num: 'count' },
+};
+const SHARD: Shape = { id: 'count', 'local?': LOCAL, remote: [{ shard_id: 'count', peer_id: 'count' }], replicate_states: { '*': 'text' } };
+const APP: Shape = {
+  runtime_features: { '*': 'flag' },
+  low_memory_mode: 'text',
+  jwt_rbac: 'flag',
+  hide_jwt_dashboard: 'flag',
+};
 const CONFIG: Shape = {
   params: {},
   hnsw_config: { m: 'count', ef_construct: 'count', full_scan_threshold: 'count' },
@@ -58,7 +81,7 @@ const REPORT: Shape = {
   collections: {
     number_of_collections: 'count',
     'max_collections?': 'count',
-    'collections?': [{ id: 'text', 'config?': CONFIG }],
+    'collections?': [{ id: 'text', 'config?': CONFIG, 'init_time_ms?': 'count', 'shards?': [SHARD] }],
     'snapshots?': [SNAPSHOTS],
   },
   cluster: { enabled: 'flag' },
@@ -70,6 +93,7 @@ const REPORT: Shape = {
     resident_bytes: 'count',
     retained_bytes: 'count',
   },
+  'search_pool?': { mode: 'text', high_cpu_threads: 'count', high_io_threads: 'count' },
   'hardware?': { collection_data: { '*': USAGE } },
 };
 const TOP_LEVEL = Object.keys(REPORT).map((name) => name.replace('?', ''));
@@ -98,7 +122,12 @@ function check(value: unknown, shape: Shape, path: string): void {
   }
 }
 
-const QUERIES = ['', ...[0, 1, 2, 3, 4, 10].map((level) => `details_level=${level}`), 'details_level=10&anonymize=true'];
+const QUERIES = [
+  '',
+  'per_collection=true',
+  ...[0, 1, 2, 3, 4, 10].map((level) => `details_level=${level}`),
+  'details_level=10&anonymize=true&per_collection=true',
+];
 
 test('the report has the types of the API at each level, and no other names at its top', async (t) => {
   const { client } = await nodeFor(t, {
@@ -116,11 +145,21 @@ test('the report has the types of the API at each level, and no other names at i
       Object.keys(report).filter((name) => !TOP_LEVEL.includes(name)),
       [],
     );
-    const isDetailed = /[1-9]/.test(query);
+    const isDetailed = /level=[1-9]/.test(query);
     for (const name of ['memory', 'hardware']) assert.equal(name in report, isDetailed, name);
     for (const name of ['collections', 'snapshots']) assert.equal(name in (report.collections ?? {}), isDetailed, name);
     for (const name of ['features', 'system']) assert.equal(name in (report.app ?? {}), isDetailed, name);
-    if (isDetailed) assert.equal((report.collections?.collections as unknown[] | undefined)?.length, 1);
+    const collections = (report.collections?.collections ?? []) as Record<string, unknown>[];
+    assert.equal(collections.length, isDetailed ? 1 : 0);
+    if (isDetailed) check(report.app, APP, 'app');
+    // Shards are told from level 2 on.
+    const shards = collections.flatMap(({ shards }) => (shards ?? []) as Record<string, Record<string, unknown>>[]);
+    assert.equal(shards.length, /[2-9]|10/.test(query) ? 1 : 0, query);
+    for (const { local, replicate_states } of shards) assert.deepEqual([local?.num_points, replicate_states], [1, { 0: 'Active' }]);
+    const counted = Object.keys(
+      (report.requests?.rest as { per_collection_responses?: object } | undefined)?.per_collection_responses ?? {},
+    );
+    assert.equal(counted.length, query.includes('per_collection') ? 1 : 0, query);
     if (query.includes('anonymize')) assert.doesNotMatch(JSON.stringify(report), /secret/);
   }
 });

@@ -57,6 +57,11 @@ export class FakeNode {
     return this.collections.has(name);
   }
 
+  replicas(name: string): [] {
+    this.config(name);
+    return [];
+  }
+
   stats(name: string): [] {
     this.config(name);
     return [];

@@ -118,9 +118,21 @@ export const peerReply: fc.Arbitrary<PeerReply> = fc.oneof(
       commit: int,
       pendingOperations: int,
       lastUpdateMs: int,
-      replicas: fc.array(fc.record({ collection: text, shardId: uint32, status: text, pointsCount: int, vectorsCount: int, bytes: int }), {
-        maxLength: 3,
-      }),
+      replicas: fc.array(
+        fc.record({
+          collection: text,
+          shardId: uint32,
+          status: text,
+          pointsCount: int,
+          vectorsCount: int,
+          bytes: int,
+          payloadBytes: int,
+          optimizedPoints: int,
+        }),
+        {
+          maxLength: 3,
+        },
+      ),
     }),
   }),
 );
