@@ -5,6 +5,8 @@ export const TOOLS = {
   collections: 'list, show, create and delete collections',
   points: 'get, scroll, count, upsert and delete points',
   query: 'find points by a vector, a point or a text',
+  import: 'points from JSONL, CSV, npy and Parquet files, or a collection of another server',
+  export: 'points of a collection to a JSONL or Parquet file',
   snapshot: 'create, list, download, upload, restore and delete snapshots',
   cluster: 'nodes, shards, moves, drains',
   actors: 'the tree of actors of a node',

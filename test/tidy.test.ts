@@ -28,6 +28,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   nact: 'actors/runtime/',
   lmdb: 'storage/disk/lmdb.ts',
+  hyparquet: 'ops/transfer/parquet.ts',
+  'hyparquet-writer': 'ops/transfer/parquet.ts',
   usearch: 'storage/builder/graph.ts',
   'xxhash-wasm': 'storage/disk/checksum.ts',
   tar: 'storage/archive/members.ts',

@@ -110,8 +110,12 @@ export class NodeConnection {
 }
 
 /** Opens a connection, lets `use` work with it, and closes it. */
-export async function withNode<Result>(values: ConnectionValues, use: (node: NodeConnection) => Promise<Result>): Promise<Result> {
-  const node = openConnection(values, process.env);
+export async function withNode<Result>(
+  values: ConnectionValues,
+  use: (node: NodeConnection) => Promise<Result>,
+  environment: Environment = process.env,
+): Promise<Result> {
+  const node = openConnection(values, environment);
   try {
     return await use(node);
   } finally {

@@ -36,6 +36,10 @@ export async function toolNamed(name: ToolName): Promise<Tool> {
       return (await import('./points.js')).POINTS_TOOL;
     case 'query':
       return (await import('./query.js')).QUERY_TOOL;
+    case 'import':
+      return (await import('./import.js')).IMPORT_TOOL;
+    case 'export':
+      return (await import('./export.js')).EXPORT_TOOL;
     case 'snapshot':
       return (await import('./snapshot.js')).SNAPSHOT_TOOL;
     case 'cluster':

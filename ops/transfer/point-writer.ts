@@ -1,5 +1,6 @@
 /** Writes points to a collection in batches: at a rate, and again where a node is busy or away for a moment. */
 
+import { markHolder, mayHoldFloats } from '../../protocols/float-marks.js';
 import { stringifyJson } from '../../protocols/json.js';
 import { apiPath, type NodeConnection, NodeRefusal } from '../client/connection.js';
 import { EXIT, ToolError } from '../client/tool.js';
@@ -72,7 +73,9 @@ export class PointWriter {
   }
 
   async #send(points: readonly unknown[], shardKey: unknown): Promise<void> {
-    const body = stringifyJson({ points, ...(shardKey === null ? {} : { shard_key: shardKey }) });
+    // One that has numbers written as 1.0 makes the whole text an exact one.
+    if (points.some(mayHoldFloats)) markHolder(points);
+    const body = stringifyJson({ points, ...(shardKey === null ? {} : { shard_key: shardKey }) }, points);
     if (body.length > BODY_CHARACTERS_MAX && points.length > 1) {
       const middle = points.length >> 1;
       await this.#send(points.slice(0, middle), shardKey);
