@@ -3,13 +3,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { type Args, Doors } from './clients/doors.js';
 import { temporaryFolder, until } from './support.js';
 
 const VECTORS = { size: 4, distance: 'Dot' };
 
 test('operations on the cluster, through both doors', async (context) => {
-  const cluster = await LocalCluster.start({ nodes: 2, folder: await temporaryFolder(context) });
+  const cluster = await LocalCluster.start({
+    nodes: 2,
+    folder: await temporaryFolder(context),
+    environment: { SERVICE__SERVICE__HARDWARE_REPORTING: 'true' },
+  });
   context.after(() => cluster.close());
   const nodes = [cluster.node(1), cluster.node(2)] as const;
   const doors = nodes.map((node) => new Doors(node)) as [Doors, Doors];
@@ -85,6 +90,23 @@ test('operations on the cluster, through both doors', async (context) => {
     }
     const missing = await here.both('collection_cluster_info', 'none');
     assert.ok('failed' in missing && missing.failed === 404);
+  });
+
+  await context.test('an answer says what it cost on all nodes together, whichever of them is asked', async () => {
+    const settings = { vectors: VECTORS, shard_number: 2, replication_factor: 1 };
+    await nodes[0].client.result('PUT', '/collections/spread?timeout=20', settings);
+    const hardware = async (node: (typeof nodes)[number], method: string, path: string, body: unknown) => {
+      const answer = await node.client.call(method, `/collections/spread${path}`, body);
+      return (answer.body as { usage: { hardware: HardwareUsage } }).usage.hardware;
+    };
+    const points = Array.from({ length: 40 }, (_, id) => ({ id, vector: [id, 1, 2, 3], payload: { a: 1 } }));
+    assert.equal((await hardware(nodes[0], 'PUT', '/points?wait=true', { points })).vector_io_write, 40 * 16);
+    for (const node of nodes) {
+      const search = { query: [1, 2, 3, 4], limit: 40, with_payload: true };
+      const { cpu, payload_io_read } = await hardware(node, 'POST', '/points/query', search);
+      assert.deepEqual([cpu, payload_io_read], [40 * 16, 40 * '{"a":1}'.length]);
+    }
+    await nodes[0].client.result('DELETE', '/collections/spread?timeout=20');
   });
 
   await context.test('a change through one node is there in a consistent read of the other', async () => {

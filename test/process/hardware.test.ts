@@ -97,6 +97,40 @@ test('sparse vectors, multivectors, 16-bit originals and originals on disk are c
   assert.ok((exact?.vector_io_read ?? 0) >= 400 * 128);
 });
 
+test('a collection of several shards costs what one with a single shard does', async (t) => {
+  const node = await collectionOf(t, MEASURED);
+  const points = Array.from({ length: 40 }, (_, id) => ({ id, vector: [id, 1, 2, 3], payload: { a: id % 4 } }));
+  const costs = async (collection: string) => {
+    const ask = (method: string, path: string, body?: unknown) => usageOf(node, method, `/collections/${collection}${path}`, body);
+    await node.client.result('PUT', `/collections/${collection}/index?wait=true`, { field_name: 'a', field_schema: 'integer' });
+    const filter = { must: [{ key: 'a', match: { value: 1 } }] };
+    const each = { a: 1, b: 2 };
+    const operations = [{ delete: { points: [1] } }, { upsert: { points: points.slice(0, 9) } }];
+    const found: Record<string, HardwareUsage | undefined> = {
+      upsert: await ask('PUT', '/points?wait=true', { points }),
+      search: await ask('POST', '/points/search', { vector: [1, 2, 3, 4], limit: 40 }),
+      filtered: await ask('POST', '/points/query', { query: [1, 2, 3, 4], filter, limit: 40, with_payload: true }),
+      batch: await ask('POST', '/points/query/batch', { searches: [{ query: [1, 2, 3, 4] }, { query: [1, 2, 3, 4] }] }),
+      groups: await ask('POST', '/points/query/groups', { query: [1, 2, 3, 4], group_by: 'a', limit: 4, group_size: 10 }),
+      recommend: await ask('POST', '/points/query', { query: { recommend: { positive: [1] } } }),
+      retrieve: await ask('POST', '/points', { ids: [1, 2, 3], with_payload: true }),
+      scroll: await ask('POST', '/points/scroll', { limit: 40 }),
+      facet: await ask('POST', '/facet', { key: 'a' }),
+      matrix: await ask('POST', '/points/search/matrix/pairs', { sample: 40, limit: 2 }),
+      payload: await ask('POST', '/points/payload?wait=true', { payload: each, points: [1, 2, 3, 4, 5, 6] }),
+      byFilter: await ask('POST', '/points/payload/delete?wait=true', { keys: ['b'], filter }),
+      operations: await ask('POST', '/points/batch?wait=true', { operations }),
+    };
+    return found;
+  };
+  await node.client.result('PUT', '/collections/four', { vectors: { size: 4, distance: 'Dot' }, shard_number: 4 });
+  const [one, four] = [await costs('c'), await costs('four')];
+  assert.deepEqual([four.upsert?.vector_io_write, four.search?.cpu], [40 * 16, 40 * 16]);
+  // Index files are read by shard: several small ones have other lengths than a large one.
+  const compared = (usage: HardwareUsage | undefined) => usage && { ...usage, payload_index_io_read: 0, payload_index_io_write: 0 };
+  for (const [name, usage] of Object.entries(four)) assert.deepEqual(compared(usage), compared(one[name]), name);
+});
+
 test('both doors tell the same, and telemetry the sum for each collection', async (t) => {
   const node = await collectionOf(t, MEASURED);
   const grpc = new GrpcClient(node.grpcPort);
