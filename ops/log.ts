@@ -5,7 +5,10 @@
 
 export const LEVELS = ['ERROR', 'WARN', 'INFO', 'DEBUG', 'TRACE'] as const;
 export type LogLevel = (typeof LEVELS)[number];
+/** For settings. */
 export type LogFormat = 'text' | 'json';
+/** terminal: as text, with colours, a short time and no dates. */
+export type OutputFormat = LogFormat | 'terminal';
 export type Facts = Record<string, unknown>;
 
 /** Which entries go through: those of a module at its own level or, where it has none, at the general one. */
@@ -16,7 +19,7 @@ export interface LevelFilter {
 }
 
 export interface LogOutput {
-  readonly format: LogFormat;
+  readonly format: OutputFormat;
   readonly filter: LevelFilter;
   /** Takes a line with its line end. */
   readonly write: (line: string) => void;
@@ -67,13 +70,31 @@ export function moduleLog(module: string, outputs: readonly LogOutput[], nowMs: 
   };
 }
 
+/** Whether a module has a level of its own that lets something through. */
+export function hasOwnLevel(outputs: readonly LogOutput[], module: string): boolean {
+  return outputs.some(({ filter }) => (filter.byModule.get(module) ?? -1) >= 0);
+}
+
+/** Colours of a terminal (SGR). */
+const DIM = 2;
+const LEVEL_COLOURS: Readonly<Record<LogLevel, number>> = { ERROR: 31, WARN: 33, INFO: 32, DEBUG: 36, TRACE: 90 };
+
+function coloured(code: number, text: string): string {
+  return `\u001b[${code}m${text}\u001b[0m`;
+}
+
 /** One line of the log. */
-export function formatEntry(format: LogFormat, timeMs: number, level: LogLevel, module: string, message: string, facts?: Facts): string {
+export function formatEntry(format: OutputFormat, timeMs: number, level: LogLevel, module: string, message: string, facts?: Facts): string {
   const timestamp = new Date(timeMs).toISOString();
   const known = facts === undefined ? [] : Object.entries(facts).filter(([, value]) => value !== undefined);
   if (format === 'json') {
     const entry = { timestamp, level, module, message, ...Object.fromEntries(known.map(([key, value]) => [key, plain(value)])) };
     return `${JSON.stringify(entry)}\n`;
+  }
+  if (format === 'terminal') {
+    const tail = known.map(([key, value]) => ` ${coloured(DIM, `${key}=`)}${shownOnTerminal(textOf(value))}`).join('');
+    const head = `${coloured(DIM, timestamp.slice(11, 23))} ${coloured(LEVEL_COLOURS[level], level.padEnd(5))} ${coloured(DIM, `${module}:`)}`;
+    return `${head} ${shownOnTerminal(oneLine(message))}${tail}\n`;
   }
   const tail = known.map(([key, value]) => ` ${key}=${textOf(value)}`).join('');
   return `${timestamp} ${level.padEnd(5)} ${module}: ${oneLine(message)}${tail}\n`;
@@ -101,6 +122,12 @@ function plain(value: unknown): unknown {
   if (value instanceof Error) return value.message;
   if (typeof value === 'bigint') return value.toString();
   return value;
+}
+
+/** What clients send, and the log repeats, must not steer the terminal. */
+function shownOnTerminal(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, '?');
 }
 
 /** A log entry is one line, whatever its message holds. */

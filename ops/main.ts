@@ -3,6 +3,8 @@
 import { statSync } from 'node:fs';
 import nodeModule from 'node:module';
 import { PeerPortError } from '../cluster/transport/port-error.js';
+import { AccessLog, bothRecorders } from '../http/audit/access-log.js';
+import type { CallRecorder } from '../http/audit/audit-log.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { canSharePort } from '../http/context/share-port.js';
 import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
@@ -11,6 +13,7 @@ import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
 import type { EnginePool } from '../storage/pool/pool.js';
+import { startBanner } from './banner.js';
 import { type ClusterStart, type CommandLineOf, parseCommandLine } from './cli.js';
 import { memberProblems, misplacedOptions, openCluster } from './cluster-start.js';
 import { compose, type FatalReason } from './compose.js';
@@ -26,8 +29,8 @@ import { exposureNotice } from './exposure.js';
 import { nodeIdentity } from './identity.js';
 import { ownKey, securedProblems, wantsOwnKey } from './keys/own-key.js';
 import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock.js';
-import { type LogOutput, type ModuleLog, moduleLog } from './log.js';
-import { openOutputs } from './outputs.js';
+import { hasOwnLevel, type LogOutput, type ModuleLog, moduleLog } from './log.js';
+import { isColoured, openOutputs } from './outputs.js';
 import { describeRuntime } from './runtime.js';
 import { tellAudit } from './tell-audit.js';
 import { tellRefusals } from './tell-refusals.js';
@@ -161,7 +164,8 @@ async function serve({ cluster: start, configPath, restore, secured }: CommandLi
   try {
     const settings = wantsOwnKey(resolved.settings) ? secure(resolved.settings, log) : resolved.settings;
     if (restore !== null) await (await import('./restore-before-start.js')).restoreBeforeStart(settings, restore, log);
-    await run(settings, tls, start, nodeIdentity(version, startedMs), logOf);
+    const accessLog = hasOwnLevel(outputs, 'access') ? logOf('access') : null;
+    await run(settings, tls, start, nodeIdentity(version, startedMs), logOf, accessLog);
   } catch (error) {
     fail(describeStartFailure(error, resolved.settings));
   }
@@ -186,6 +190,7 @@ async function run(
   start: ClusterStart,
   identity: Identity,
   logOf: (module: string) => ModuleLog,
+  accessLog: ModuleLog | null,
 ): Promise<void> {
   const log = logOf('main');
   const { service, storage } = settings;
@@ -193,7 +198,7 @@ async function run(
     fail(new Error(`this node cannot join its cluster: ${why}`)),
   );
   const logRequests = logOf('http').enabled('DEBUG');
-  const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests;
+  const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests && accessLog === null;
   const { end, node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);
   if (cluster !== null) pool.watch(cluster.store);
   // From here on a signal ends in order what has been started.
@@ -213,8 +218,14 @@ async function run(
   endOnSignal(closeAll, log);
   let areOpen = false;
   const notReady = (): string | null => (areOpen ? services.notReady() : 'servers are being opened');
-  const servers = openServers({ ...services, notReady }, service, tls, doorsInReaders ? pool : null, logRequests, (door) =>
-    open.push(door),
+  const recorder = accessLog === null ? null : recorderFor(accessLog, settings, services);
+  const servers = openServers(
+    { ...services, ...(recorder === null ? {} : { recorder }), notReady },
+    service,
+    tls,
+    doorsInReaders ? pool : null,
+    logRequests,
+    (door) => open.push(door),
   );
   // They wait for the first reader.
   const [[rest, grpc]] = await Promise.all([servers, started]);
@@ -231,11 +242,19 @@ async function run(
   };
   const facts = { version: identity.version, storage: storage.storage_path, readers: pool.readers, writers: pool.writers };
   log.info('Troupe is listening', { ...doors, ...facts });
+  if (process.stdout.isTTY)
+    process.stdout.write(startBanner(settings, { ...doors, version: identity.version }, isColoured(process.stdout, process.env)));
   if (services.clients !== null) tellRefusals(services.clients, logOf('http'));
   if (services.audit !== null) tellAudit(services.audit, logOf('http'));
   if (services.exposure !== null) tellExposure(services.exposure, log);
   // `compose` tells of a failure.
   node.whenReady().then(keepCompiledCode, () => {});
+}
+
+/** The access log, beside the audit log where there is one. */
+function recorderFor(log: ModuleLog, { audit }: NodeSettings, services: DoorServices): CallRecorder {
+  const access = new AccessLog(log, audit.trust_forwarded_headers, services.monotonicMs);
+  return services.audit === null ? access : bothRecorders(services.audit, access);
 }
 
 /** In the log for programs that watch it, and in front of whoever sits at the terminal. */

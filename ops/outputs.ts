@@ -9,7 +9,11 @@ import { type LevelFilter, type LogOutput, parseLevels } from './log.js';
 export function openOutputs(settings: NodeSettings): LogOutput[] {
   const { on_disk: onDisk, format } = settings.logger;
   const outputs: LogOutput[] = [
-    { format, filter: filterOf('log_level', settings.log_level), write: (line) => void process.stdout.write(line) },
+    {
+      format: format === 'text' && isColoured(process.stdout, process.env) ? 'terminal' : format,
+      filter: filterOf('log_level', settings.log_level),
+      write: (line) => void process.stdout.write(line),
+    },
   ];
   if (!onDisk.enabled) return outputs;
   const filter = filterOf('logger.on_disk.log_level', onDisk.log_level ?? settings.log_level);
@@ -17,6 +21,11 @@ export function openOutputs(settings: NodeSettings): LogOutput[] {
   // Written at once: the lines before a crash are the ones that matter.
   outputs.push({ format: onDisk.format, filter, write: (line) => void writeSync(file, line) });
   return outputs;
+}
+
+/** Whether lines may have colours: on a terminal, unless NO_COLOR is set (https://no-color.org). */
+export function isColoured(output: { readonly isTTY?: boolean }, environment: Readonly<Record<string, string | undefined>>): boolean {
+  return output.isTTY === true && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb';
 }
 
 function filterOf(key: string, specification: string): LevelFilter {

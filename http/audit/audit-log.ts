@@ -25,8 +25,11 @@ export interface AuditedOperation {
   readonly access: Access;
 }
 
-/** Records how a call has ended: see `AuditedEnd`. */
-export type EndAudit = (status: number | null, denied: string | null) => void;
+/** Records how a call has ended: see `AuditedEnd`. problem: what else was wrong with it, made when it is asked for; null: nothing is known. */
+export type EndAudit = (status: number | null, denied: string | null, problem?: () => string | null) => void;
+
+/** Who is told of calls: the audit log, the access log, or both. */
+export type CallRecorder = Pick<AuditLog, 'begin'>;
 
 /** Plain data, which goes to other threads as it is. */
 export interface AuditSettings {

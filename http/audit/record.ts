@@ -71,12 +71,13 @@ const knownTexts = new WeakMap<Caller, string>();
 function whoText(caller: Caller): string {
   const known = knownTexts.get(caller);
   if (known !== undefined) return known;
-  const text = JSON.stringify(whoOf(caller));
+  const text = JSON.stringify(callerFacts(caller));
   knownTexts.set(caller, text);
   return text;
 }
 
-function whoOf(caller: Caller): Readonly<Record<string, string>> {
+/** What kind of caller it is, and its name. */
+export function callerFacts(caller: Caller): Readonly<Record<string, string>> {
   switch (caller.kind) {
     case 'anyone':
     case 'program':

@@ -3,7 +3,7 @@
 import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { schema } from '../../protocols/grpc/schema.js';
 import type { Caller } from '../access/caller.js';
-import type { AuditedOperation, AuditLog } from '../audit/audit-log.js';
+import type { AuditedOperation, CallRecorder } from '../audit/audit-log.js';
 import type { RequestOrigin } from '../audit/origin.js';
 import type { Served, ServedOutcome } from './methods.js';
 import { PERMISSION_DENIED, UNAUTHENTICATED } from './status.js';
@@ -18,7 +18,7 @@ export class GrpcAudit {
   private readonly byPath: ReadonlyMap<string, AuditedMethod>;
 
   constructor(
-    private readonly log: AuditLog,
+    private readonly log: CallRecorder,
     rows: readonly AuditedMethod[],
   ) {
     this.byPath = new Map(rows.map((row) => [row.path, row]));
@@ -45,10 +45,14 @@ export class GrpcAudit {
       const end = this.log.begin('grpc', operation, caller, collection(message), origin);
       const outcome = await served(message, deadlineMs, context);
       if (outcome.kind === 'message') end?.(0, null);
-      else end?.(outcome.code, outcome.code === UNAUTHENTICATED || outcome.code === PERMISSION_DENIED ? outcome.details : null);
+      else end?.(outcome.code, isDenial(outcome) ? outcome.details : null, () => outcome.details);
       return outcome;
     };
   }
+}
+
+function isDenial({ code }: Refusal): boolean {
+  return code === UNAUTHENTICATED || code === PERMISSION_DENIED;
 }
 
 const NOWHERE: RequestOrigin = { address: '', field: () => undefined };

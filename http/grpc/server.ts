@@ -69,7 +69,8 @@ async function openHere(services: DoorServices, { host, logRequests, maxMessageB
   const callers = services.access?.callers ?? null;
   const rows = [...methods.keys()].map(grpcRowOf);
   const refuse = strangerRefusal(rows, ({ at }, status) => services.grpcStats.record(at, status, 0, services.dateMs()));
-  const audit = services.audit === null ? null : new GrpcAudit(services.audit, rows);
+  const recorder = services.recorder ?? services.audit;
+  const audit = recorder === null ? null : new GrpcAudit(recorder, rows);
   const limits = { messageBytesMax: maxMessageBytes, ledger, noRoom };
   const recorded = audit?.recorded(methods) ?? methods;
   const listener = new GrpcListener({ methods: recorded, audit, callers, refuse, ...limits, clients, nowMs, monotonicMs }, tls);

@@ -203,7 +203,7 @@ class Door {
   plain(request: FastRequest): RestReply | null | Promise<RestReply | null> {
     const { services, settings } = this;
     const answer = (): Promise<RestReply | null> => answerCall(services, settings.logRequests, fastCall(request));
-    const { audit } = services;
+    const audit = services.recorder ?? services.audit;
     return audit === null ? answer() : auditedReply(audit, ROUTES[request.found.at] as Route, request, answer);
   }
 
@@ -313,7 +313,7 @@ class Door {
   }
 
   private audited(operation: AuditedOperation, caller: Caller, path: RestCall['path'], request: IncomingMessage): EndAudit | null {
-    const { audit } = this.services;
+    const audit = this.services.recorder ?? this.services.audit;
     return audit === null ? null : audit.begin('rest', operation, caller, path.collection_name ?? null, originOf(request));
   }
 

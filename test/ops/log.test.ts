@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatEntry, type LevelFilter, moduleLog, parseLevels } from '../../ops/log.js';
+import { formatEntry, hasOwnLevel, type LevelFilter, moduleLog, parseLevels } from '../../ops/log.js';
+import { isColoured } from '../../ops/outputs.js';
 
 const TIME_MS = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
 
@@ -62,4 +63,28 @@ test('each output has its own levels, and enabled asks for any of them', () => {
   assert.equal(second.length, 2);
   assert.equal(log.enabled('DEBUG'), true);
   assert.equal(log.enabled('TRACE'), false);
+});
+
+test('on a terminal an entry has colours and a short time, and nothing in it steers the terminal', () => {
+  const line = formatEntry('terminal', TIME_MS, 'WARN', 'http', 'odd \u001b[2J', { path: '/a\u0007', n: 1 });
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours begin with one
+  const plain = line.replace(/\u001b\[\d+m/g, '');
+  assert.equal(plain, '03:04:05.006 WARN  http: odd ?[2J path=/a? n=1\n');
+  assert.ok(line.includes('\u001b[33mWARN'));
+});
+
+test('colours are for terminals, and not for those who do not want them', () => {
+  assert.equal(isColoured({ isTTY: true }, {}), true);
+  assert.equal(isColoured({}, {}), false);
+  assert.equal(isColoured({ isTTY: true }, { NO_COLOR: '1' }), false);
+  assert.equal(isColoured({ isTTY: true }, { TERM: 'dumb' }), false);
+});
+
+test('a level of its own is asked for by name', () => {
+  const outputs = (specification: string) => [
+    { format: 'text' as const, filter: parseLevels(specification) as LevelFilter, write: () => {} },
+  ];
+  assert.equal(hasOwnLevel(outputs('TRACE'), 'access'), false);
+  assert.equal(hasOwnLevel(outputs('WARN,access=INFO'), 'access'), true);
+  assert.equal(hasOwnLevel(outputs('WARN,access=OFF'), 'access'), false);
 });

@@ -7,9 +7,25 @@ import { addressOf } from '../../context/client-address.js';
 import type { RestReply } from './reply.js';
 
 /** reply: null where the client is gone. */
-export function ended<Reply extends Pick<RestReply, 'denied' | 'status'> | null>(end: EndAudit | null, reply: Reply): Reply {
-  end?.(reply?.status ?? null, reply?.denied ?? null);
+export function ended<Reply extends (Pick<RestReply, 'denied' | 'status'> & { readonly body?: unknown }) | null>(
+  end: EndAudit | null,
+  reply: Reply,
+): Reply {
+  end?.(reply?.status ?? null, reply?.denied ?? null, () => problemOf(reply?.body));
   return reply;
+}
+
+/** What the body of a refusal says; null for another body. */
+function problemOf(body: unknown): string | null {
+  if (!Buffer.isBuffer(body)) return null;
+  const text = body.toString('utf8');
+  try {
+    const { status } = JSON.parse(text) as { readonly status?: { readonly error?: unknown } };
+    return typeof status?.error === 'string' ? status.error : null;
+  } catch {
+    // Downloads are refused in plain text.
+    return text;
+  }
 }
 
 /** Of a request that Node's HTTP server has read. */

@@ -1,6 +1,6 @@
 /** Records plain requests of REST as they are answered. */
 
-import type { AuditedOperation, AuditLog } from '../../audit/audit-log.js';
+import type { AuditedOperation, CallRecorder } from '../../audit/audit-log.js';
 import { ended } from '../calls/audited-end.js';
 import type { RestReply } from '../calls/reply.js';
 import type { FastRequest } from './connection.js';
@@ -9,7 +9,7 @@ import { headField } from './head.js';
 type Answer = RestReply | null | Promise<RestReply | null>;
 
 /** The answer to a plain request, recorded when it is there. answer: never rejects. */
-export function auditedReply(audit: AuditLog, operation: AuditedOperation, request: FastRequest, answer: () => Answer): Answer {
+export function auditedReply(audit: CallRecorder, operation: AuditedOperation, request: FastRequest, answer: () => Answer): Answer {
   const { found, head } = request;
   const origin = { address: request.address(), field: (name: string) => headField(head, name) };
   const end = audit.begin('rest', operation, found.caller, found.path.collection_name ?? null, origin);

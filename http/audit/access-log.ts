@@ -1,0 +1,77 @@
+/** The access log: a line of the log for each call that a door answers, with who asked, from where, and why it was refused. */
+
+import type { Log } from '../../actors/runtime/ports.js';
+import { crypto } from '../../protocols/late-modules.js';
+import type { Caller } from '../access/caller.js';
+import type { AuditedOperation, CallRecorder, EndAudit } from './audit-log.js';
+import { clientAddress, givenRequestId, type RequestOrigin } from './origin.js';
+import { type AuditedCall, callerFacts } from './record.js';
+
+/** Codes of gRPC that mean that the node could not: UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS. */
+const GRPC_FAILURES: ReadonlySet<number> = new Set([2, 13, 14, 15]);
+
+/**
+ * Answers are told as INFO, refusals as WARN, and what the node could not do as ERROR. What is open to all (probes of health) is not told. No line
+ * has a key, a token, a body or a query string.
+ */
+export class AccessLog implements CallRecorder {
+  readonly #idStart = crypto().randomBytes(6).toString('hex');
+  #nextId = 1;
+
+  /** trustForwarded: as in `clientAddress`. */
+  constructor(
+    private readonly log: Log,
+    private readonly trustForwarded: boolean,
+    private readonly monotonicMs: () => number,
+  ) {}
+
+  begin(
+    protocol: AuditedCall['protocol'],
+    { access, name }: AuditedOperation,
+    caller: Caller,
+    collection: string | null,
+    origin: RequestOrigin,
+  ): EndAudit | null {
+    if (access === 'open') return null;
+    const { from, via } = clientAddress(origin, this.trustForwarded);
+    const requestId = givenRequestId(origin) ?? `${this.#idStart}-${this.#nextId++}`;
+    const startedMs = this.monotonicMs();
+    return (status, denied, problem) => {
+      const { level, message } = endOf(protocol, status);
+      this.log[level](message, {
+        request_id: requestId,
+        operation: name,
+        collection: collection ?? undefined,
+        status: status ?? undefined,
+        milliseconds: Math.round((this.monotonicMs() - startedMs) * 1000) / 1000,
+        who: Object.values(callerFacts(caller)).join(' '),
+        from,
+        via: via ?? undefined,
+        protocol,
+        reason: level === 'info' ? undefined : (denied ?? problem?.() ?? undefined),
+      });
+    };
+  }
+}
+
+/** Both are told of each call. */
+export function bothRecorders(first: CallRecorder, second: CallRecorder): CallRecorder {
+  return {
+    begin(...call) {
+      const ends = [first.begin(...call), second.begin(...call)];
+      return ends.every((end) => end === null)
+        ? null
+        : (...end) => {
+            for (const one of ends) one?.(...end);
+          };
+    },
+  };
+}
+
+function endOf(protocol: AuditedCall['protocol'], status: number | null): { level: 'info' | 'warn' | 'error'; message: string } {
+  if (status === null) return { level: 'warn', message: 'the client was gone before its answer' };
+  const isFailure = protocol === 'rest' ? status >= 500 : GRPC_FAILURES.has(status);
+  if (isFailure) return { level: 'error', message: 'failed' };
+  const isRefusal = protocol === 'rest' ? status >= 400 : status !== 0;
+  return isRefusal ? { level: 'warn', message: 'refused' } : { level: 'info', message: 'answered' };
+}
