@@ -17,6 +17,11 @@ export function shownScore(distance: Distance, raw: number): number {
   }
 }
 
+/** A score of codes, which are never quite right, as a distance can be: not below 0. */
+export function possibleScore(distance: Distance, raw: number): number {
+  return betterOf(distance) === 'smaller' ? Math.min(raw, 0) : raw;
+}
+
 /** Which shown scores are better. */
 export function betterOf(distance: Distance): Page['better'] {
   return distance === 'Euclid' || distance === 'Manhattan' ? 'smaller' : 'larger';

@@ -29,7 +29,6 @@ function ofVector(config: CollectionConfig, name: string, vector: VectorParams):
   const checks: readonly (readonly [boolean, string])[] = [
     [hnsw.inline_storage === true, `${inline} has no effect: graphs and codes are in memory.`],
     [hnsw.on_disk === true, `The \`hnsw_config.on_disk\` option for vector '${name}' has no effect: graphs are in memory.`],
-    [isMulti && isQuantized, `The quantization of vector '${name}' has no effect: multivectors are compared as they are stored.`],
     [isMulti && vector.on_disk === true, `The \`on_disk\` option for vector '${name}' has no effect: multivectors are in memory.`],
     [
       vector.datatype === 'turbo4',

@@ -105,8 +105,12 @@ async function buildSegment(
     await control.checkpoint();
     const built = await buildVectors(job, draft, selected, unfinished, control);
     const { graphs } = built;
-    const { vectors, selection } = ordered(draft, built.vectors, grouping.tenants, selected);
-    for (const vector of vectors) if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
+    const { vectors: placed, selection } = ordered(draft, built.vectors, grouping.tenants, selected);
+    const vectors: VectorLayout[] = [];
+    for (const vector of placed) {
+      if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
+      vectors.push(vector.kind === 'multi' ? await quantizeVector(draft, vector, itemsOf(vector), control) : vector);
+    }
     const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: id }, control);
     await control.checkpoint();
     const payloadOffsets = await writePayloads({ folder: unfinished, segment: id }, job, selection, openPayloads, control);
@@ -239,6 +243,11 @@ async function buildVectors(
 
 function codedVector(draft: SegmentDraft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
   return vector.quantization === null ? encodeVector(draft, vector, present, control) : quantizeVector(draft, vector, present, control);
+}
+
+/** Numbers of all token vectors. */
+function itemsOf({ ragged }: VectorLayout): Uint32Array {
+  return Uint32Array.from({ length: ragged?.itemCapacity ?? 0 }, (_, item) => item);
 }
 
 /** What a graph is built and checked with: 8-bit codes, or, where codes are others, the originals. */

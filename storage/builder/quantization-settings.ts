@@ -5,12 +5,12 @@ import { codeSpec } from '../../vectors/quantizer-spec.js';
 import { metricOf, type VectorPlan } from '../segment/layout.js';
 
 /**
- * Setting of a dense vector: its own, else that of the collection; null: none. Only what codes depend on, in one order, so that
+ * Setting of a dense vector or multivector: its own, else that of the collection; null: none. Only what codes depend on, in one order, so that
  * equal settings have equal texts: `always_ram` is left out.
  */
 export function quantizationSetting(config: CollectionConfig, vector: string): QuantizationConfig | null {
   const params = vectorsByName(config.params.vectors).get(vector);
-  if (params === undefined || params.multivector_config !== undefined) return null;
+  if (params === undefined) return null;
   const setting = params.quantization_config ?? config.quantization_config;
   if (setting === null) return null;
   if ('scalar' in setting) return { scalar: { type: 'int8', quantile: setting.scalar.quantile ?? null } };
@@ -20,8 +20,12 @@ export function quantizationSetting(config: CollectionConfig, vector: string): Q
   return { binary: { encoding: encoding ?? 'one_bit', query_encoding: query_encoding ?? 'default' } };
 }
 
-/** Codes to make room for in a new segment. Components of one byte are their own 8-bit codes, and under Cosine they are scanned. */
+/**
+ * Codes to make room for in a new segment: of dense vectors always, as walks need them, of multivectors where a setting asks for them. Components
+ * of one byte are their own 8-bit codes, and under Cosine they are scanned.
+ */
 export function reservedCodes(plan: VectorPlan, setting: QuantizationConfig | null): VectorPlan['codes'] {
+  if (plan.kind === 'multi' && setting === null) return null;
   const spec = setting === null ? null : codeSpec(setting, metricOf(plan.distance));
   if (plan.element === 'u8' && (spec === null || plan.distance === 'Cosine')) return null;
   return { scale: 1, origin: 0, exact: false, ...(spec === null ? {} : { spec }) };

@@ -15,7 +15,10 @@ const SAMPLE_COMPONENTS = 1 << 24;
 /** Components coded between two looks at whether the build goes on. */
 const BATCH_COMPONENTS = 1 << 20;
 
-/** Writes the codes; the layout with their scale and origin. present: rows with the vector. */
+/**
+ * Writes the codes; the layout with their scale and origin. present: rows with the vector, or token vectors of a multivector. Its token vectors are
+ * in their places.
+ */
 export async function quantizeVector(
   draft: SegmentDraft,
   vector: VectorLayout,
@@ -24,7 +27,7 @@ export async function quantizeVector(
 ): Promise<VectorLayout> {
   const { codes } = vector;
   if (codes === null || present.length === 0) return vector;
-  control.progress('quantizing', 0, draft.rows);
+  control.progress('quantizing', 0, countOf(draft, vector));
   const { spec } = codes;
   if (spec === null) return quantizeScalar(draft, vector, codes, present, control);
   if (spec.kind === 'product') await quantizeProduct(draft, vector, codes, spec.partDim, present, control);
@@ -90,11 +93,17 @@ async function eachBatch(
   encode: (values: Float32Array, row: number) => void,
 ): Promise<void> {
   const batch = Math.ceil(BATCH_COMPONENTS / vector.dim);
-  for (let row = 0; row < draft.rows; row += batch) {
-    encode(readFloatRange(draft.memory, vector, row, Math.min(batch, draft.rows - row)), row);
-    control.progress('quantizing', row, draft.rows);
+  const count = countOf(draft, vector);
+  for (let row = 0; row < count; row += batch) {
+    encode(readFloatRange(draft.memory, vector, row, Math.min(batch, count - row)), row);
+    control.progress('quantizing', row, count);
     await control.checkpoint();
   }
+}
+
+/** Rows, or token vectors of all rows. */
+function countOf(draft: SegmentDraft, { ragged }: VectorLayout): number {
+  return ragged?.itemCapacity ?? draft.rows;
 }
 
 function sampleRows(dim: number): number {

@@ -20,21 +20,26 @@ export interface ReservedRows {
 export function reservedPlans(config: CollectionConfig, reserved: ReservedRows): VectorPlan[] {
   return vectorPlans(config.params).map((bare): VectorPlan => {
     const plan = { ...bare, element: reserved.elementOf?.(bare) ?? bare.element };
-    return plan.kind === 'dense' ? reservedPlan(config, plan, reserved) : { ...plan, itemCapacity: reserved.itemsOf(plan) };
+    if (plan.kind === 'dense') return reservedPlan(config, plan, reserved);
+    const items = { ...plan, itemCapacity: reserved.itemsOf(plan) };
+    return plan.kind === 'sparse' ? items : { ...items, ...quantized(config, plan) };
   });
 }
 
 function reservedPlan(config: CollectionConfig, plan: VectorPlan, { rows, withGraph }: ReservedRows): VectorPlan {
   const settings = graphSettings(config, plan.name);
   const { m } = settings;
-  const quantization = quantizationSetting(config, plan.name);
   const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
   return {
     ...plan,
-    codes: reservedCodes(plan, quantization),
-    ...(quantization === null ? {} : { quantization }),
+    ...quantized(config, plan),
     graph: withGraph && m > 0 && rows > 0 ? graph : null,
   };
+}
+
+function quantized(config: CollectionConfig, plan: VectorPlan): Pick<VectorPlan, 'codes' | 'quantization'> {
+  const quantization = quantizationSetting(config, plan.name);
+  return { codes: reservedCodes(plan, quantization), ...(quantization === null ? {} : { quantization }) };
 }
 
 /** Words to reserve for the upper levels of a graph. A row has 1 / (m - 1) of them on average; chance stays far below this bound. */

@@ -291,9 +291,10 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
 function vectorLayout(plan: VectorPlan, capacity: number, file: OriginalsFile | null, take: (bytes: number) => number): VectorLayout {
   const stride = strideOf(plan);
   const presence = take(Math.ceil(capacity / 32) * 4 + 16);
-  const offset = file === null ? take((plan.kind === 'dense' ? capacity : plan.itemCapacity) * stride) : null;
+  const count = plan.kind === 'dense' ? capacity : plan.itemCapacity;
+  const offset = file === null ? take(count * stride) : null;
   const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
-  const codes = plan.codes && codesLayout(plan, plan.codes, capacity, take);
+  const codes = plan.codes && codesLayout(plan, plan.codes, count, take);
   const graph = plan.graph
     ? {
         ...adjacency(plan.graph, capacity, take),
@@ -326,19 +327,20 @@ function vectorLayout(plan: VectorPlan, capacity: number, file: OriginalsFile | 
 /** Kernels read codes in steps that may end behind the last row, but never 64 bytes behind it. */
 const CODE_SLACK_BYTES = 64;
 
+/** count: rows, or token vectors of all rows. */
 function codesLayout(
   { dim }: VectorPlan,
   codes: NonNullable<VectorPlan['codes']>,
-  capacity: number,
+  count: number,
   take: (bytes: number) => number,
 ): CodesLayout {
   const { scale, origin, exact, spec } = codes;
   if (spec === undefined) {
     const stride = align16(dim);
-    return { offset: take(capacity * stride), stride, spec: null, table: 0, tableBytes: 0, scale, origin, exact };
+    return { offset: take(count * stride), stride, spec: null, table: 0, tableBytes: 0, scale, origin, exact };
   }
   const { stride, tableBytes } = codeShape(spec, dim);
-  return { offset: take(capacity * stride + CODE_SLACK_BYTES), stride, spec, table: take(tableBytes), tableBytes, scale, origin, exact };
+  return { offset: take(count * stride + CODE_SLACK_BYTES), stride, spec, table: take(tableBytes), tableBytes, scale, origin, exact };
 }
 
 function adjacency(

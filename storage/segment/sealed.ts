@@ -250,7 +250,7 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
     vectors: layout.vectors.map((vector) => ({
       vectors: { presence: part(vector.presence, Math.ceil(rows / 32) * 4), ...originals(vector, rows, part) },
       codes: vector.codes && {
-        codes: part(vector.codes.offset, rows * vector.codes.stride),
+        codes: part(vector.codes.offset, (vector.ragged?.itemCapacity ?? rows) * vector.codes.stride),
         ...(vector.codes.spec === null ? {} : { table: part(vector.codes.table, vector.codes.tableBytes) }),
       },
       graph: graphSections(vector, rows, part),

@@ -1,7 +1,8 @@
-/** Nearest points by multivectors: MaxSim of all rows that count, exactly. */
+/** Nearest points by multivectors: MaxSim of all rows that count, exactly, or by their codes and then exactly of the best of these. */
 
-import { shownScore } from '../../../query/shown-score.js';
-import { KernelExpired } from '../../../vectors/kernel-api.js';
+import { planSegment, type SegmentFacts } from '../../../query/plan.js';
+import { possibleScore, shownScore } from '../../../query/shown-score.js';
+import { KernelExpired, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { maxSimilarity } from '../../../vectors/max-similarity.js';
 import { TopRows } from '../../../vectors/top-rows.js';
 import { spend } from '../../disk/meter.js';
@@ -14,23 +15,44 @@ import type { DenseSpace } from '../snapshot/vector-space.js';
 import { type Hit, hitOf } from './hit.js';
 import type { NearestSearch } from './search.js';
 
-/** The k best of a segment. query: Float32Array [vectors, dim], as the rows are compared with it. */
-export function nearestMulti(view: SegmentView, space: DenseSpace, search: NearestSearch, query: Float32Array, k: number): Hit[] {
-  const vector = view.reader.vector(space.name);
-  if (vector === undefined || view.rows === 0) return [];
+/** The k best of a segment. query: Float32Array [vectors, dim], as the rows are compared with it. facts: of the segment, without a filter. */
+export function nearestMulti(
+  view: SegmentView,
+  vector: VectorReader,
+  space: DenseSpace,
+  search: NearestSearch,
+  query: Float32Array,
+  facts: SegmentFacts,
+): Hit[] {
+  if (view.rows === 0) return [];
   view.reader.deadline.check();
   const bits = admittedBits(view, vector, search.filter);
-  const rows = liveRows(view, bits);
-  if (rows.length === 0) return [];
-  const scores = scoreRows(view, vector, space, query, rows);
-  const { own } = search;
+  const rows = liveRows(view, bits).filter((row) => !(search.own?.row === row && search.own.view === view));
+  const plan = planSegment({ ...facts, live: rows.length });
+  if (plan.kind === 'none') return [];
+  const { codes } = vector;
+  if (!plan.useCodes || codes === null) return hitsOf(view, space, bestOf(rows, scoreRows(view, vector, space, query, rows), facts.k));
+  const coded = bestOf(rows, scoreBy(codes, view, vector, query, rows), plan.rescore ? Math.max(facts.k, plan.keep) : facts.k);
+  if (!plan.rescore) {
+    const scores = coded.scores.map((score) => possibleScore(space.distance, score));
+    return hitsOf(view, space, { ...coded, scores });
+  }
+  const found = coded.rows.slice(0, coded.count);
+  return hitsOf(view, space, bestOf(found, scoreRows(view, vector, space, query, found), facts.k));
+}
+
+/** The k best of these rows, by scores in their order. */
+function bestOf(rows: Uint32Array, scores: Float32Array, k: number): Ranked {
   const top = new TopRows(Math.min(k, rows.length));
   rows.forEach((row, at) => {
-    if (!(own?.row === row && own.view === view)) top.add(row, scores[at] as number);
+    top.add(row, scores[at] as number);
   });
-  const ranked = top.ranked();
+  return top.ranked();
+}
+
+function hitsOf(view: SegmentView, { distance }: DenseSpace, ranked: Ranked): Hit[] {
   return Array.from({ length: ranked.count }, (_, i) =>
-    hitOf(view, ranked.rows[i] as number, shownScore(space.distance, ranked.scores[i] as number)),
+    hitOf(view, ranked.rows[i] as number, shownScore(distance, ranked.scores[i] as number)),
   );
 }
 
@@ -53,12 +75,17 @@ export function scoreMultiRows(view: SegmentView, space: DenseSpace, query: Floa
 function scoreRows(view: SegmentView, vector: VectorReader, space: DenseSpace, query: Float32Array, rows: Uint32Array): Float32Array {
   const { params } = space;
   if (params.datatype === 'uint8' && params.distance === 'Cosine') return byteCosines(view, space, query, rows);
-  const { kernels, slot, handle } = view.reader;
   const { original } = vector;
   if (original === null) throw new Error(`the vectors of '${space.name}' are not in memory`);
+  return scoreBy(original, view, vector, query, rows);
+}
+
+/** MaxSim by originals or by codes: matrix has a row for each token vector. */
+function scoreBy(matrix: Matrix, view: SegmentView, vector: VectorReader, query: Float32Array, rows: Uint32Array): Float32Array {
+  const { kernels, slot, handle } = view.reader;
   new Uint32Array(handle.memory.buffer, slot + handle.layout.scratch.rows, rows.length).set(rows);
   try {
-    return kernels.maxSim(slot, original, raggedOf(vector.layout).offsets, rows.length, query);
+    return kernels.maxSim(slot, matrix, raggedOf(vector.layout).offsets, rows.length, query);
   } catch (error) {
     if (error instanceof KernelExpired) throw timeLimitReached();
     throw error;

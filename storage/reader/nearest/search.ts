@@ -11,7 +11,7 @@ import type { Work } from '../../../query/effort.js';
 import { countBits, hasBit } from '../../../query/filter/bits.js';
 import { mergeRanked, type Page } from '../../../query/merge.js';
 import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
-import { betterOf, shownScore } from '../../../query/shown-score.js';
+import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { spend } from '../../disk/meter.js';
@@ -67,9 +67,12 @@ function viewSearch(space: VectorSpace, search: NearestSearch, k: number): (view
     }
     case 'multi': {
       const values = comparedValues(space, search.value);
-      return (view) => {
+      return (view, snapshot) => {
         view.reader.deadline.claim(scoringWork(view, space, { kind: 'multi', values, dim: space.params.size }, view.rows, 1));
-        return nearestMulti(view, space, search, values, k);
+        const vector = view.reader.vector(space.name);
+        return vector === undefined
+          ? []
+          : nearestMulti(view, vector, space, search, values, multiFacts(view, vector, snapshot, space, search, k));
       };
     }
     case 'sparse': {
@@ -146,6 +149,18 @@ function factsOf(
     m0: vector.graph?.m0 ?? 0,
     valueGraph: null,
   };
+}
+
+/** For the plan of multivectors, whose rows are all scored: how many count is known when they are listed. */
+function multiFacts(
+  view: SegmentView,
+  vector: VectorReader,
+  snapshot: ReplicaSnapshot,
+  { params }: DenseSpace,
+  search: NearestSearch,
+  k: number,
+): SegmentFacts {
+  return { ...factsOf(view, vector, snapshot, { params, search }, k, null), indexedOnly: false };
 }
 
 /**
@@ -249,15 +264,10 @@ function hits(view: SegmentView, task: Task, ranked: Ranked, coded: boolean): Hi
     if (isOwn(task, view, row)) continue;
     const score = rounded
       ? halfScore(distance, task.values, view.denseOf(task.search.using, row) as Float32Array)
-      : shownScore(distance, coded ? possible(distance, ranked.scores[i] as number) : (ranked.scores[i] as number));
+      : shownScore(distance, coded ? possibleScore(distance, ranked.scores[i] as number) : (ranked.scores[i] as number));
     found.push(hitOf(view, row, score));
   }
   return found;
-}
-
-/** A score of codes, which are never quite right, as a distance can be: not below 0. */
-function possible(distance: Distance, raw: number): number {
-  return betterOf(distance) === 'smaller' ? Math.min(raw, 0) : raw;
 }
 
 function isOwn({ search: { own } }: Task, view: SegmentView, row: number): boolean {

@@ -175,7 +175,6 @@ test('settings without effect are kept, and told', () => {
     ],
   );
   assert.deepEqual(told({ vectors: { a: { ...multi, on_disk: true }, b: { ...VECTORS, datatype: 'turbo4' } } }), [
-    "The quantization of vector 'a' has no effect",
     "The `on_disk` option for vector 'a' has no effect",
     "The `turbo4` datatype of vector 'b' is kept as `float16`",
   ]);

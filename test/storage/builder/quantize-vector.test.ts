@@ -103,6 +103,6 @@ test('equal settings come to equal texts, whatever their order and whatever memo
   assert.equal(textOf(null), 'null');
   const own = { ...makeConfig({ ...params, quantization_config: { turbo: {} } }), quantization_config: { binary: {} } };
   assert.deepEqual(quantizationSetting(own, ''), { turbo: { bits: 'bits4' } });
-  const multi = { ...makeConfig({ ...params, multivector_config: { comparator: 'max_sim' } }), quantization_config: { binary: {} } };
-  assert.equal(quantizationSetting(multi, ''), null);
+  const multi = { ...makeConfig({ ...params, multivector_config: { comparator: 'max_sim' } }), quantization_config: { turbo: {} } };
+  assert.deepEqual(quantizationSetting(multi, ''), { turbo: { bits: 'bits4' } });
 });

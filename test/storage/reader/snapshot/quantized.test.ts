@@ -4,6 +4,8 @@ import type { CollectionConfig, Distance, QuantizationConfig, VectorParams } fro
 import { decodeQuery } from '../../../../protocols/rest/queries.js';
 import { scannedBody } from '../../../../protocols/rest/request-value.js';
 import { codeFacts } from '../../../../storage/reader/snapshot/quantized.js';
+import type { SegmentHandle } from '../../../../storage/segment/handle.js';
+import { loadSealed } from '../../../../storage/segment/sealed.js';
 import { CollectionFixture, configOf, contextOf, randomOf, runQuery, type TestPoint } from '../../engine/collection-fixture.js';
 
 const DIM = 32;
@@ -143,4 +145,63 @@ test('parameters of a search change nothing about codes that no quantization ask
   assert.deepEqual(codeFacts(vector, params), { bytes: DIM, rescore: true, oversampling: null, coarse: false, rescoreFound: false });
   const plain = search(fixture, { query: QUERIES[0], limit: LIMIT });
   assert.deepEqual(search(fixture, { query: QUERIES[0], limit: LIMIT, params: { quantization: params } }), plain);
+});
+
+const TOKENS = 4;
+const MULTI_ROWS = 800;
+/** Points of several vectors each, and queries of as many. */
+const listsOf = (count: number, seed: number) => {
+  const vectors = vectorsOf(count * TOKENS, seed);
+  return Array.from({ length: count }, (_, at) => vectors.slice(at * TOKENS, (at + 1) * TOKENS));
+};
+
+function multiCodes({ layout, memory }: SegmentHandle): Buffer {
+  const [{ codes, ragged }] = layout.vectors as [SegmentHandle['layout']['vectors'][number]];
+  assert.ok(codes && ragged && ragged.itemCapacity > MULTI_ROWS);
+  return Buffer.from(memory.buffer, codes.offset, ragged.itemCapacity * codes.stride);
+}
+
+const MULTI_SETTINGS: readonly (readonly [QuantizationConfig, readonly Distance[], number])[] = [
+  [{ scalar: { type: 'int8', quantile: 0.99 } }, ['Dot', 'Manhattan'], 0.95],
+  [{ product: { compression: 'x8' } }, ['Cosine', 'Euclid'], 0.85],
+  [{ binary: { encoding: 'two_bits' } }, ['Dot', 'Euclid'], 0.85],
+  [{ turbo: {} }, ['Cosine', 'Manhattan'], 0.9],
+];
+
+test('multivectors are searched by the codes of their vectors, rescored with the originals, and read back with them', async () => {
+  const queries = listsOf(10, 77);
+  for (const [quantization, distances, least] of MULTI_SETTINGS) {
+    for (const distance of distances) {
+      const plain = configOf({ size: DIM, distance, multivector_config: { comparator: 'max_sim' } });
+      const fixture = new CollectionFixture({ ...plain, quantization_config: quantization });
+      fixtures.push(fixture);
+      // Every third point has fewer vectors, and every seventh none.
+      const points = listsOf(MULTI_ROWS, 5).map(
+        (lists, id): TestPoint => ({ id, vectors: id % 7 === 6 ? {} : { '': id % 3 === 0 ? lists.slice(0, 1 + (id % 2)) : lists } }),
+      );
+      await fixture.addSealed(points, true);
+      const name = `${JSON.stringify(quantization)}, ${distance}`;
+      let found = 0;
+      let differs = 0;
+      for (const query of queries) {
+        const exact = new Map(search(fixture, { query, limit: MULTI_ROWS, params: { exact: true } }).map(({ id, score }) => [id, score]));
+        const best = [...exact.keys()].slice(0, LIMIT);
+        for (const { id, score } of search(fixture, { query, limit: LIMIT, params: { quantization: { oversampling: 4 } } })) {
+          if (best.includes(id)) found++;
+          assert.equal(score, exact.get(id), `${name}: rescored`);
+        }
+        const coded = search(fixture, { query, limit: LIMIT, params: { quantization: { rescore: false } } });
+        assert.equal(coded.length, LIMIT);
+        differs += coded.filter(({ id, score }) => score !== exact.get(id)).length;
+        const ignored = search(fixture, { query, limit: LIMIT, params: { quantization: { ignore: true } } });
+        assert.deepEqual(ignored.map(({ id }) => id), best, `${name}: without codes`); // biome-ignore format: a line
+      }
+      const share = found / (queries.length * LIMIT);
+      assert.ok(share >= least, `${name}: ${share}`);
+      const built = fixture.snapshot().segments[0]?.handle as SegmentHandle;
+      const { handle } = await loadSealed(built.folder as string, { readers: 1, onDiskPayload: true, fields: new Map() });
+      assert.ok(multiCodes(handle).equals(multiCodes(built)), `${name}: read back`);
+      assert.ok(differs > LIMIT, `${name}: scores of codes`);
+    }
+  }
 });
