@@ -6,6 +6,7 @@
 import { type ErrorFacts, TroupeError } from '../protocols/errors.js';
 import type { PeerId, ShardId } from '../protocols/model/cluster.js';
 import type { FieldSchema } from '../protocols/model/collection.js';
+import type { OptimizationsView } from '../protocols/model/optimizations.js';
 import type { PointId } from '../protocols/model/point-id.js';
 import type { LogReach, LogTag, ShardEntry, ShardWrite } from '../protocols/model/shard-log.js';
 import type { UpdateStatus, WriteOperation } from '../protocols/model/update.js';
@@ -92,6 +93,8 @@ export type DataCall =
   | { readonly kind: 'shown'; readonly shard: ShardAddress; readonly timeoutMs: number }
   /** Asks for figures of these replicas, for `GET /collections/{c}`. */
   | { readonly kind: 'figures'; readonly collection: string; readonly uid: number; readonly shards: readonly ShardId[] }
+  /** Asks what the optimizers of all replicas of the collection on this peer do. */
+  | { readonly kind: 'optimizations'; readonly collection: string; readonly uid: number }
   /**
    * Entries from the shard's leader. Refused as `conflict` if the receiver knows a higher term, or if its replica is not the one that is
    * meant: that one was dropped, or is yet to be made (since: see `ShardRecord`).
@@ -253,6 +256,7 @@ export type DataReply =
   /** showsAll: readers see all points of the replicas on this node (`prevent_unoptimized` holds none back), now and later. */
   | { readonly kind: 'shardMap'; readonly shardMapVersion: number; readonly showsAll: boolean }
   | { readonly kind: 'figures'; readonly figures: readonly ShardFigures[] }
+  | { readonly kind: 'optimizations'; readonly view: OptimizationsView }
   | { readonly kind: 'position'; readonly last: LogTag; readonly base: LogTag }
   | { readonly kind: 'entries'; readonly entries: readonly ShardEntry[]; readonly last: LogTag }
   | { readonly kind: 'compacted' }

@@ -34,8 +34,8 @@ import { reachHere } from '../snapshots/install.js';
 import { ReceivedParts } from '../snapshots/received-parts.js';
 import { receiveRestored } from '../snapshots/send.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
-import { replicaFigures } from './figures.js';
-import { reportFacts } from './report.js';
+import { replicaFacts, replicaFigures } from './figures.js';
+import { optimizationsView, reportFacts } from './report.js';
 import { checkShardMapVersion, staleCopy } from './shard-map.js';
 
 /** The calls of a node without a cluster: every call fails. */
@@ -88,6 +88,13 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
         const { clock, services } = parts;
         const facts = reportFacts(services, clock);
         return { kind: 'figures', figures: call.shards.map((shardId) => replicaFigures(entry, shardId, services.engine, facts)) };
+      }
+      case 'optimizations': {
+        const entry = entryOf(parts, call);
+        const { clock, services } = parts;
+        if (entry.config === null) throw new TroupeError('conflict', `collection ${call.collection} is not on this node, or not yet`);
+        const replicas = replicaFacts(entry, services.engine);
+        return { kind: 'optimizations', view: optimizationsView(entry.config, replicas, reportFacts(services, clock)) };
       }
       case 'append':
       case 'position':

@@ -1,8 +1,10 @@
 /** Figures of a collection over all its shards, on all nodes. */
 
 import type { ShardFigures } from '../../cluster/data-messages.js';
+import type { CollectionRecord } from '../../cluster/state/state.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { ShardId } from '../../protocols/model/cluster.js';
+import type { OptimizationsView } from '../../protocols/model/optimizations.js';
 import { type CollectionEntry, STATE_ALONE } from '../context/view.js';
 import type { EnginePort } from '../runtime/ports.js';
 import { nothingSeen } from './consistency.js';
@@ -58,4 +60,17 @@ export async function figuresOf(
   });
   const told = await Promise.allSettled(asked);
   return told.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+}
+
+/** What the optimizers of the collection's replicas on other nodes do. Nodes that don't answer in `limitMs` are left out. */
+export async function optimizationsElsewhere(
+  routes: Routes,
+  collection: string,
+  { shards, uid }: Pick<CollectionRecord, 'shards' | 'uid'>,
+  limitMs: number,
+): Promise<OptimizationsView[]> {
+  const holders = new Set([...shards.values()].flatMap(({ replicas }) => [...replicas.keys()]));
+  holders.delete(routes.assignments.peerId);
+  const told = await Promise.allSettled([...holders].map((peer) => routes.call(peer, { kind: 'optimizations', collection, uid }, limitMs)));
+  return told.flatMap((one) => (one.status === 'fulfilled' && one.value.kind === 'optimizations' ? [one.value.view] : []));
 }

@@ -3,6 +3,7 @@
 import type { AliasAction } from '../../protocols/model/alias.js';
 import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { OptimizationsView } from '../../protocols/model/optimizations.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
 import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
@@ -11,7 +12,7 @@ import type { ClusterApi } from '../consensus/cluster-api.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationStatus } from '../shard-log/view.js';
 import type { SnapshotApi } from '../snapshots/snapshot-api.js';
-import type { BuildView, CollectionView, OptimizationsView, ReplicaFacts } from './report.js';
+import type { BuildView, CollectionView, ReplicaFacts } from './report.js';
 
 export interface LocalShard {
   readonly points: number;
@@ -71,7 +72,10 @@ export interface NodeApi {
    * returns all that has changed since it was called last.
    */
   watchOwnReads(listener: (take: () => OwnReadsChange) => void): void;
+  /** What the optimizers of the collection's replicas on this node do. Errors: as `info`. */
   optimizations(name: string): OptimizationsView;
+  /** The same of the replicas on all nodes; those that don't answer are left out. Errors: as `info`. */
+  wholeOptimizations(name: string, timeoutMs?: number): Promise<OptimizationsView>;
   /** Figures of the collection's replicas on this node. */
   stats(name: string): readonly ReplicaStats[];
   /** The collection's replicas on this node, with their states in the words of the API. Errors: as `info`. */

@@ -5,8 +5,9 @@
 
 import type { ShardFigures } from '../../cluster/data-messages.js';
 import type { ErrorFacts } from '../../protocols/errors.js';
-import type { ReplicaState, ShardId } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
+import type { OptimizationsView, OptimizationView, SegmentReport } from '../../protocols/model/optimizations.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { NO_OVERWRITE, type OptimizersOverwrite, ownConfig } from '../context/own-config.js';
 import type { NodeServices } from '../context/services.js';
@@ -39,16 +40,28 @@ export interface ReportFacts {
   readonly readers?: number;
   /** See `PlanFacts`. */
   readonly resultBytesMax: number;
+  /** The node's id in its cluster: replicas of a shard have segments of their own. Default: 0. */
+  readonly peer?: PeerId;
   /** What the node's settings put before the collection's. Default: nothing. */
   readonly overwrite?: OptimizersOverwrite;
 }
 
+type ReportServices = Pick<NodeServices, 'assignments' | 'cpus' | 'optimizersOverwrite' | 'readers' | 'room'>;
+
 /** As a node's optimizers know them, so that its reports show what these will do. */
 export function reportFacts(
-  { cpus, optimizersOverwrite: overwrite, readers, room }: Pick<NodeServices, 'cpus' | 'optimizersOverwrite' | 'readers' | 'room'>,
+  { assignments, cpus, optimizersOverwrite: overwrite, readers, room }: ReportServices,
   clock: Clock,
 ): ReportFacts {
-  return { nowMs: clock.nowMs(), dateMs: clock.dateMs(), cpus, readers, resultBytesMax: room.resultBytesMax, overwrite };
+  return {
+    nowMs: clock.nowMs(),
+    dateMs: clock.dateMs(),
+    cpus,
+    readers,
+    resultBytesMax: room.resultBytesMax,
+    peer: assignments.peerId,
+    overwrite,
+  };
 }
 
 /** The agreed state of the replicas of a cluster's collection. */
@@ -74,46 +87,10 @@ export interface CollectionView {
   readonly update_queue: { readonly length: number; readonly deferred_points?: number };
 }
 
-/** `OptimizationSegmentInfo` of the API. */
-export interface SegmentReport {
-  readonly uuid: string;
-  readonly points_count: number;
-}
-
-/** `Optimization` of the API. */
-export interface OptimizationView {
-  readonly uuid: string;
-  readonly optimizer: string;
-  readonly status: 'optimizing' | 'done' | { readonly error: string };
-  readonly segments: readonly SegmentReport[];
-  readonly progress: {
-    readonly name: string;
-    readonly started_at: string;
-    readonly finished_at?: string;
-    readonly duration_sec?: number;
-    readonly done?: number;
-    readonly total?: number;
-  };
-}
-
+/** A build and the numbers that its segments have in their replica. */
 export interface BuildView {
   readonly view: OptimizationView;
   readonly segmentIds: readonly number[];
-}
-
-/** `OptimizationsResponse` of the API, with all of its parts. */
-export interface OptimizationsView {
-  readonly summary: {
-    readonly queued_optimizations: number;
-    readonly queued_segments: number;
-    readonly queued_points: number;
-    readonly idle_segments: number;
-  };
-  readonly running: readonly OptimizationView[];
-  readonly queued: readonly { readonly optimizer: string; readonly segments: readonly SegmentReport[] }[];
-  /** Newest first. */
-  readonly completed: readonly OptimizationView[];
-  readonly idle_segments: readonly SegmentReport[];
 }
 
 /** The view of a collection from its local replicas. agreed: null on a node without a cluster. */
@@ -201,7 +178,7 @@ function replicaOptimizations(config: CollectionConfig, replica: ReplicaFacts, f
   const idle = (stats?.segments ?? [])
     .filter((segment) => !busy.has(segment.id))
     .map((segment) => ({ id: segment.id, points: segment.rows - segment.deleted }));
-  const view = (source: SourceSegment) => segmentView(source, shardId);
+  const view = (source: SourceSegment) => segmentView(source, shardId, facts);
   return {
     running: builds.map((build) => runningView(build, facts, shardId)),
     queued: queued.map(({ plan, sources }) => ({ optimizer: plan.reason, segments: sources.map(view) })),
@@ -310,10 +287,10 @@ function runningView(build: RunningBuild, facts: ReportFacts, shardId: ShardId):
   const { progress, startedMs } = build;
   const counts = progress === null ? {} : { done: Math.round(progress.done), total: Math.round(progress.total) };
   return {
-    uuid: uuidOf(startedMs, ofShard(shardId, build.id)),
+    uuid: uuidOf(startedMs, ofShard(shardId, build.id), facts),
     optimizer: build.plan.reason,
     status: 'optimizing',
-    segments: build.sources.map((source) => segmentView(source, shardId)),
+    segments: build.sources.map((source) => segmentView(source, shardId, facts)),
     progress: {
       name: progress?.stage ?? 'waiting',
       started_at: iso(startedMs, facts),
@@ -326,10 +303,10 @@ function runningView(build: RunningBuild, facts: ReportFacts, shardId: ShardId):
 function finishedView({ build, error, finishedMs }: FinishedBuild, facts: ReportFacts, shardId: ShardId): OptimizationView {
   const { startedMs } = build;
   return {
-    uuid: uuidOf(startedMs, ofShard(shardId, build.id)),
+    uuid: uuidOf(startedMs, ofShard(shardId, build.id), facts),
     optimizer: build.plan.reason,
     status: error === null ? 'done' : { error: error.detail },
-    segments: build.sources.map((source) => segmentView(source, shardId)),
+    segments: build.sources.map((source) => segmentView(source, shardId, facts)),
     progress: {
       name: build.plan.reason,
       started_at: iso(startedMs, facts),
@@ -339,8 +316,8 @@ function finishedView({ build, error, finishedMs }: FinishedBuild, facts: Report
   };
 }
 
-function segmentView(source: SourceSegment, shardId: ShardId): SegmentReport {
-  return { uuid: uuidOf(0, ofShard(shardId, source.id)), points_count: source.points };
+function segmentView(source: SourceSegment, shardId: ShardId, facts: ReportFacts): SegmentReport {
+  return { uuid: uuidOf(0, ofShard(shardId, source.id), facts), points_count: source.points };
 }
 
 /** A number that is unique over all shards: segments and builds have 32 bits, shards 16. */
@@ -348,11 +325,12 @@ function ofShard(shardId: ShardId, number: number): number {
   return (shardId % 0x1_0000) * 0x1_0000_0000 + number;
 }
 
-/** A UUID made of two numbers, for an object that has no UUID of its own. */
-function uuidOf(high: number, low: number): string {
+/** A UUID made of two numbers and the node's id, for an object that has no UUID of its own. */
+function uuidOf(high: number, low: number, { peer = 0 }: ReportFacts): string {
+  const hex = (number: number) => (number % 0x1000).toString(16).padStart(3, '0');
   const first = high.toString(16).padStart(12, '0');
   const second = low.toString(16).padStart(12, '0');
-  return `${first.slice(0, 8)}-${first.slice(8, 12)}-8000-8000-${second}`;
+  return `${first.slice(0, 8)}-${first.slice(8, 12)}-8${hex(Math.floor(peer / 0x1000))}-8${hex(peer)}-${second}`;
 }
 
 /** The date of a moment. */

@@ -6,6 +6,7 @@ import type { PeerDetails } from '../../cluster/peer-messages.js';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
 import { type CollectionConfig, vectorNamesOf } from '../../protocols/model/collection.js';
+import { joinedOptimizations, type OptimizationsView } from '../../protocols/model/optimizations.js';
 import type { RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
 import type { ClusterApi, ClusterOptions } from '../consensus/cluster-api.js';
 import { CallStats, countedAnswers, countedCalls } from '../context/call-stats.js';
@@ -14,7 +15,7 @@ import { deadReplicas, type NodeView } from '../context/view.js';
 import type { IndexAs } from '../migration/start.js';
 import { answerCalls } from '../requests/answer-call.js';
 import { type Found, Names } from '../requests/collection-names.js';
-import { FIGURES_MS, figuresOf, replicaFacts } from '../requests/figures.js';
+import { FIGURES_MS, figuresOf, optimizationsElsewhere, replicaFacts } from '../requests/figures.js';
 import { sizesOf } from '../requests/limits/collection-limits.js';
 import { indexAs } from '../requests/new-shards.js';
 import { type Agreed, ClusterPoints } from '../requests/points.js';
@@ -139,6 +140,14 @@ export class ClusterNode extends NodeOnDisk {
     const limitMs = Math.min(timeoutMs, FIGURES_MS);
     const figures = await figuresOf(this.routes, found.name, found.record.uid, [...wanted.keys()], limitMs);
     return viewOfFigures(configOf(found), figures, { ...agreedFacts(found.record, 0), wanted: wanted.size });
+  }
+
+  override async wholeOptimizations(name: string, timeoutMs = FIGURES_MS): Promise<OptimizationsView> {
+    const { name: own, record } = this.names.find(name);
+    const here = this.optimizations(name);
+    if (record === null) return here;
+    const elsewhere = await optimizationsElsewhere(this.routes, own, record, Math.min(timeoutMs, FIGURES_MS));
+    return joinedOptimizations([here, ...elsewhere]);
   }
 
   /** Replicas that this node gets of a new collection, where each node gets as many. Others judge their own part when they make it. */

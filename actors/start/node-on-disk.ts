@@ -6,6 +6,7 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasAction } from '../../protocols/model/alias.js';
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import type { OptimizationsView } from '../../protocols/model/optimizations.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { PoolDepths } from '../../storage/pool/pool.js';
 import { beyondLimit } from '../../storage/pool/replica-limit.js';
@@ -28,7 +29,6 @@ import {
   buildViews,
   type CollectionView,
   collectionView,
-  type OptimizationsView,
   optimizationsView,
   type ReportFacts,
   replicaStatus,
@@ -177,6 +177,10 @@ export abstract class NodeOnDisk implements NodeApi {
   optimizations(name: string): OptimizationsView {
     const found = this.names.find(name);
     return optimizationsView(configOf(found), replicaFacts(found.entry, this.pool), this.facts());
+  }
+
+  async wholeOptimizations(name: string): Promise<OptimizationsView> {
+    return this.optimizations(name);
   }
 
   replicas(name: string): ReplicaReport[] {

@@ -119,12 +119,12 @@ export async function handleAliasChanges(services: DoorServices, request: NodeRe
 }
 
 /** The optimizations report with the parts that `with` names. */
-export function optimizations({ node }: DoorServices, { path, query }: OnCollection): HttpAnswer {
+export async function optimizations({ node }: DoorServices, { path, query }: OnCollection): Promise<HttpAnswer> {
   const parts = (textParameter(query, 'with') ?? '').split(',').filter((part) => part !== '');
   const unknown = parts.find((part) => !(OPTIMIZATION_PARTS as readonly string[]).includes(part));
   if (unknown !== undefined) throw new TroupeError('wrongInput', `Unknown field in 'with' parameter: ${unknown}`);
   const completedLimit = unsigned(query, 'completed_limit') ?? COMPLETED_DEFAULT;
-  const report = node.optimizations(path.collection_name);
+  const report = await node.wholeOptimizations(path.collection_name);
   const { queued, completed, idle_segments, ...always } = report;
   return result({
     ...always,

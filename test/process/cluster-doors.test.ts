@@ -3,9 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import type { OptimizationsView } from '../../protocols/model/optimizations.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { type Args, Doors } from './clients/doors.js';
 import { temporaryFolder, until } from './support.js';
+
+type Optimizations = Pick<OptimizationsView, 'idle_segments' | 'summary'>;
 
 const VECTORS = { size: 4, distance: 'Dot' };
 
@@ -105,6 +108,15 @@ test('operations on the cluster, through both doors', async (context) => {
       const search = { query: [1, 2, 3, 4], limit: 40, with_payload: true };
       const { cpu, payload_io_read } = await hardware(node, 'POST', '/points/query', search);
       assert.deepEqual([cpu, payload_io_read], [40 * 16, 40 * '{"a":1}'.length]);
+    }
+    // Segments of shards on both nodes, whichever is asked.
+    const told = await Promise.all(
+      nodes.map((node) => node.client.result<Optimizations>('GET', '/collections/spread/optimizations?with=idle_segments')),
+    );
+    for (const { idle_segments, summary } of told) {
+      assert.equal(summary.idle_segments, 2);
+      assert.deepEqual(new Set(idle_segments.map(({ uuid }) => uuid)), new Set(told[0]?.idle_segments.map(({ uuid }) => uuid)));
+      assert.deepEqual(idle_segments.reduce((sum, { points_count }) => sum + points_count, 0), 40); // biome-ignore format: a line
     }
     await nodes[0].client.result('DELETE', '/collections/spread?timeout=20');
   });

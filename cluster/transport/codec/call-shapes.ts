@@ -45,6 +45,7 @@ const SHAPES: Shapes = {
   reached: shards,
   shown: { shard, timeoutMs: isTime },
   figures: shards,
+  optimizations: { collection: isText, uid: isCount },
   append: { ...replica, leader: isCount, previous: isTag, entries: listOf(has({ tag: isTag, operation: isBytes })), until: isUntil },
   handOver: { ...led, to: isCount },
   compareReplica: { ...led, peerId: isCount },

@@ -123,6 +123,10 @@ export class FakeNode {
     return { summary, running: [], queued: [], completed: [1, 2, 3], idle_segments: [] };
   }
 
+  async wholeOptimizations(name: string): Promise<unknown> {
+    return this.optimizations(name);
+  }
+
   telemetry(): unknown {
     const actor = (path: string, kind: string, children: unknown[]) => ({
       path,

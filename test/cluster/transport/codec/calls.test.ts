@@ -30,6 +30,7 @@ const CALLS: readonly DataCall[] = [
   { kind: 'reached', ...SHARDS },
   { kind: 'shown', shard: SHARD, timeoutMs: 9 },
   { kind: 'figures', ...SHARDS },
+  { kind: 'optimizations', collection: 'c', uid: 7 },
   { kind: 'append', ...REPLICA, leader: 1, previous: TAG, entries: [{ tag: TAG, operation: BYTES }], until: 'applied' },
   { kind: 'handOver', ...LED, to: 2 },
   { kind: 'compareReplica', ...LED, peerId: 2 },
