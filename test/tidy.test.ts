@@ -144,6 +144,7 @@ const NO_RULES: Readonly<Record<string, readonly string[]>> = {
   'vectors/murmur3.ts': ['C1', 'C2'],
   'ops/': ['S3'],
   'README.md': ['S3'],
+  'docs/guide/': ['S3'],
   'CHANGELOG.md': ['S3'],
   'storage/snapshot-store/': ['S3'],
   'test/storage/snapshot-store/': ['S3'],

@@ -17,6 +17,8 @@ Options:
   --access r|m           read everything, or manage everything
   --collection <name>:r|rw
                          read, or read and write, this collection alone; may be given again for others
+  --tenant <collection>:<key>=<value>
+                         see and change only the points of this collection that have this payload
   --expires <span>       how long it is in force: 90s, 30m, 8h, 7d; without it for as long as the key
   --value-exists <collection>:<key>=<value>
                          in force while a point with this payload is there; may be given again for further values
@@ -35,6 +37,7 @@ The key is that of the settings (or of a secured node's storage folder), or of
       options: {
         access: { type: 'string' },
         collection: { type: 'string', multiple: true },
+        tenant: { type: 'string', multiple: true },
         expires: { type: 'string' },
         'value-exists': { type: 'string', multiple: true },
         subject: { type: 'string' },
@@ -47,8 +50,8 @@ The key is that of the settings (or of a secured node's storage folder), or of
       strict: true,
       allowPositionals: false,
     });
-    const { access, collection, expires, subject } = values;
-    const claims = claimsFrom({ access, collection, expires, subject, valueExists: values['value-exists'] }, Date.now());
+    const { access, collection, expires, subject, tenant } = values;
+    const claims = claimsFrom({ access, collection, expires, subject, tenant, valueExists: values['value-exists'] }, Date.now());
     const key = keyOf(values);
     const token = signedToken(claims, key);
     const checked = checkSignedToken(token, [key]);

@@ -12,6 +12,8 @@ import { basename, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from '../../ops/ports.js';
+import { answers, blocksOf, checkCurl, type Place, run } from './documents.js';
+import { checkAnswer, guideBlocksOf } from './guide-blocks.js';
 import { temporaryFolder, until } from './support.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -19,11 +21,6 @@ const NOT_CLONED: ReadonlySet<string> = new Set(['.git', 'node_modules', 'dist',
 /** One line for each answer, and an error status ends the block. */
 const CURL_SETTINGS = 'silent\nshow-error\nfail\nwrite-out = "\\n"\n';
 const READY_MS = 60_000;
-
-interface Place {
-  readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
-}
 
 test('the README does what it says, block by block, in a fresh clone', async (t) => {
   await checkCurl();
@@ -101,6 +98,9 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
     const found = answers(await run(ask as string, { ...inClone, environment: { ...inClone.environment, ...addresses } }));
     assert.deepEqual((found[2] as { result: unknown }).result, { count: 1 });
     assert.equal(Object.keys((found[4] as { result: { peers: object } }).result.peers).length, 3);
+    const guide = guideBlocksOf(await readFile(join(troupe, 'docs/guide/cluster.md'), 'utf8'));
+    for (const block of guide)
+      checkAnswer(block, await run(block.code, { ...inClone, environment: { ...inClone.environment, ...addresses } }));
     script.child.stdin?.end('quit\n');
     await script.closed;
   });
@@ -112,12 +112,6 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
   });
 });
 
-async function checkCurl(): Promise<void> {
-  const child = spawn('curl', ['--version'], { stdio: 'ignore' });
-  const missing = await Promise.race([once(child, 'error'), once(child, 'exit').then(() => null)]);
-  if (missing !== null) throw new Error('curl is missing: this test runs the commands of the README. Install curl');
-}
-
 /** The tracked files as they are here, without packages: the first command of the README installs them. */
 async function freshClone(folder: string): Promise<string> {
   await cp(ROOT, folder, { recursive: true, filter: (path) => !NOT_CLONED.has(basename(path)) });
@@ -127,31 +121,6 @@ async function freshClone(folder: string): Promise<string> {
 async function emptyFolder(folder: string): Promise<string> {
   await mkdir(folder);
   return folder;
-}
-
-function blocksOf(markdown: string, allFenced = true): string[] {
-  const fenced = /^```\w*\n([\s\S]*?)^```$/gm;
-  if (allFenced) assert.doesNotMatch(markdown.replace(fenced, ''), /\n\n {4}\S/, 'code stands between fences, not indented');
-  return [...markdown.matchAll(fenced)].map(([, code]) => code as string);
-}
-
-/** What a block prints. Rejects with it when one of its commands fails. */
-async function run(code: string, { environment, folder }: Place): Promise<string> {
-  const child = spawn('sh', ['-e', '-c', code], {
-    cwd: folder,
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let [printed, errors] = ['', ''];
-  child.stdout.on('data', (bytes: Buffer) => {
-    printed += bytes.toString();
-  });
-  child.stderr.on('data', (bytes: Buffer) => {
-    errors += bytes.toString();
-  });
-  const [status] = (await once(child, 'close')) as [number | null];
-  assert.equal(status, 0, `${code}\n${printed}\n${errors}`);
-  return printed;
 }
 
 interface Running {
@@ -200,13 +169,6 @@ async function serve(context: TestContext, code: string, port: number, place: Pl
     return response?.status === 200;
   };
   await until(isReady, (ready) => ready, READY_MS);
-}
-
-function answers(printed: string): unknown[] {
-  return printed
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as unknown);
 }
 
 function idsIn(answer: unknown): unknown[] {

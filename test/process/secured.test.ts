@@ -55,6 +55,9 @@ test('troupe key prints another strong key each time, and troupe token refuses w
     [['--access', 'r', '--expires', 'soon'], /--expires: 'soon' is no span/],
     [['--access', 'r', '--value-exists', 'c:key'], /--value-exists: 'c:key' is not/],
     [['--collection', 'c:r', '--collection', 'c:rw'], /the collection is there already/],
+    [['--collection', 'c:r', '--tenant', 'c:key'], /--tenant: 'c:key' is not/],
+    [['--collection', 'c:r', '--tenant', 'd:key=a'], /--tenant: 'd:key=a' needs --collection d:r or :rw/],
+    [['--collection', 'c:r', '--tenant', 'c:key=a', '--tenant', 'c:key=b'], /--tenant: one for each collection/],
     [['--access', 'r', '--key-file', '/dev/null', '--key-stdin'], /one of --key-env/],
   ];
   for (const [args, message] of wrong) {
