@@ -1,5 +1,5 @@
 /**
- * The commands behind `npm start`, `npm test`, `npm run build`, `dev`, `check`, `bench`, `fuzz`, `hostile`, `faults`, `simulate`, `demo`,
+ * The commands behind `npm start`, `npm test`, `npm run build`, `package`, `dev`, `check`, `bench`, `fuzz`, `hostile`, `faults`, `simulate`, `demo`,
  * `tables`, `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
  * first command in a fresh clone.
  * Runs before anything is installed: Node's own modules only.
@@ -40,6 +40,11 @@ const commands = {
   async build() {
     await install();
     await build();
+  },
+  async package(rest) {
+    await install();
+    await buildIfNeeded();
+    await run(join(ROOT, 'ops', 'build-package.mjs'), rest);
   },
   async test(rest) {
     await install();

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { StorageInUse, Troupe, TroupeError } from 'troupe';
+import { type Filter, type Point, type ScoredPoint, StorageInUse, Troupe, TroupeError } from 'troupe';
 
 let base: string;
 
@@ -99,4 +99,52 @@ test('settings that cannot be used are refused by name and leave the folder free
   await assert.rejects(Troupe.open({ path, settings: { storage: { max_collections: 'x' } } }), /storage\.max_collections/);
   await assert.rejects(Troupe.open({ path, settings: { cluster: { enabled: true } } }), /cluster\.enabled/);
   await (await Troupe.open({ path, settings: SETTINGS })).close();
+});
+
+interface City {
+  name: string;
+  people?: number;
+}
+
+test('payloads of an interface go in and come out with its type, and points are read one after the other', async () => {
+  await using troupe = await Troupe.open({ path: ':memory:', settings: SETTINGS, logLine: () => {} });
+  assert.deepEqual([await troupe.ensureCollection('c', VECTORS), await troupe.ensureCollection('c', VECTORS)], [true, false]);
+  const cities: Point<City>[] = Array.from({ length: 7 }, (_, id) => ({
+    id,
+    vector: [id, 1],
+    payload: { name: `city ${id}`, people: id },
+  }));
+  await troupe.upsert<City>('c', { points: cities });
+  const filter: Filter = { must: [{ key: 'people', range: { gte: 2 } }] };
+  const names: string[] = [];
+  for await (const { payload } of troupe.points<City>('c', { filter, batch: 2 })) names.push(payload?.name ?? '');
+  assert.deepEqual(names, ['city 2', 'city 3', 'city 4', 'city 5', 'city 6']);
+  const { points } = await troupe.query<City>('c', { query: [1, 0], limit: 1, with_payload: true });
+  const best: ScoredPoint<City> | undefined = points[0];
+  assert.equal(best?.payload?.people, 6);
+});
+
+test('an error names the line of the program that called', async () => {
+  await using troupe = await Troupe.open({ path: ':memory:', settings: SETTINGS, logLine: () => {} });
+  await troupe.createCollection('c', VECTORS);
+  const error = await troupe.query('c', { query: [1, 2, 3] }).then(
+    () => null,
+    (reason: Error) => reason,
+  );
+  assert.match(error?.stack ?? '', /^TroupeError: [\s\S]*troupe\.test\./);
+});
+
+test('doors that a program opens answer as a server does, keep out strangers where there is a key, and close with it', async () => {
+  const path = join(base, 'doors');
+  const settings = { ...SETTINGS, service: { api_key: 'a-key-for-the-doors' } };
+  const troupe = await Troupe.open({ path, settings, logLine: () => {} });
+  await troupe.createCollection('c', VECTORS);
+  const doors = await troupe.listen({ grpcPort: 0 });
+  assert.ok(doors.grpcPort !== null && doors.grpcPort > 0);
+  const answer = async (headers: Record<string, string>) => (await fetch(`${doors.url}/collections`, { headers })).json();
+  assert.deepEqual(((await answer({ 'api-key': 'a-key-for-the-doors' })) as { result: unknown }).result, { collections: [{ name: 'c' }] });
+  assert.equal((await fetch(`${doors.url}/collections`)).status, 401);
+  await troupe.close();
+  await assert.rejects(fetch(`${doors.url}/healthz`));
+  await assert.rejects(troupe.listen(), { code: 'unavailable' });
 });
