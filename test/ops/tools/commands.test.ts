@@ -9,6 +9,7 @@ import { after, before, test } from 'node:test';
 import { NodeRefusal } from '../../../ops/client/connection.js';
 import { ToolError } from '../../../ops/client/tool.js';
 import { LAUNCHER, type RunningNode, startNodeProcess } from '../../../ops/node-process.js';
+import { freePorts } from '../../../ops/ports.js';
 import type { ToolName } from '../../../ops/tool-names.js';
 import { toolNamed } from '../../../ops/tools/run.js';
 
@@ -20,7 +21,13 @@ let node: RunningNode;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'troupe-commands-'));
   await writeFile(join(folder, 'key'), `${KEY}\n`);
-  node = await startNodeProcess({ folder, environment: { SERVICE__SERVICE__API_KEY: KEY } });
+  const [peers] = await freePorts(1);
+  const cluster = {
+    SERVICE__CLUSTER__ENABLED: 'true',
+    SERVICE__CLUSTER__P2P__PORT: String(peers),
+    SERVICE_URI: `http://127.0.0.1:${peers}`,
+  };
+  node = await startNodeProcess({ folder, environment: { SERVICE__SERVICE__API_KEY: KEY, ...cluster } });
 });
 after(async () => {
   await node?.end('SIGKILL');
@@ -102,7 +109,17 @@ test('a snapshot is made, downloaded, uploaded under another name, and deleted',
   await printed('snapshot', 'delete', 'kept', name, '--yes');
   assert.deepEqual(await json('snapshot', 'list', 'kept'), []);
   assert.match(await printed('actors', '/node/copy'), /^copy {2}collection: \w+ .*\n└─ shard-0/);
-  assert.equal(await printed('cluster'), 'this node is no part of a cluster\n');
+});
+
+test('peers, shards and moves of a cluster are shown, and what cannot be done is refused', async () => {
+  assert.match(await printed('cluster'), /^peer +address .*\n\d+ +http:\S+ +answers +leader +\S+ +\d+ +0\nasked: peer \d+, term \d+/);
+  await printed('collections', 'create', 'spread', '--size', '1', '--shards', '2');
+  assert.match(await printed('cluster', 'shards', 'spread'), /^shard +peer +state +points here\n0 +\d+ +Active +0\n1 +\d+ +Active +0\n$/);
+  assert.equal(await printed('cluster', 'rebalance', '--dry-run'), 'nothing is to be moved\n');
+  const { peer_id: peer } = (await json('cluster', 'status')) as { peer_id: number };
+  await assert.rejects(printed('cluster', 'move', 'spread', '0', '--from', String(peer), '--to', '1'), NodeRefusal);
+  await assert.rejects(printed('cluster', 'drop', 'spread', '0', '--peer', String(peer), '--yes'), NodeRefusal, 'the last replica stays');
+  await assert.rejects(printed('cluster', 'move', 'spread', '0', '--to', '1'), /--from/);
 });
 
 test('what is not there, not allowed, not reached or not understood has an exit code of its own, and no key is shown', async () => {
