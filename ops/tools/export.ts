@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
+import { rename } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import type { ResultOf } from '../../protocols/openapi/operations.js';
 import { argumentWords, jsonLine, jsonOption, readArguments, wholeNumber } from '../client/arguments.js';
@@ -49,14 +50,19 @@ ${CONNECTION_USAGE}`,
     return withNode(values, async (node) => {
       const { config } = await node.result<ResultOf<'get_collection'>>('GET', apiPath`/collections/${collection}`);
       const keys = (await shardKeysOf(node, collection)).map(({ key }) => key);
-      const retries = { retriesMax: RETRIES_MAX, onRetry: () => bar?.clear() };
       let bar: ProgressBar | null = null;
-      const source = await openServerSource(node, collection, keys, { filter, withVectors, ...retries });
+      const onRetry = (why: string, pauseMs: number): void => {
+        bar?.clear();
+        process.stderr.write(`${why}; again in ${(pauseMs / 1000).toFixed(1)} s\n`);
+      };
+      const source = await openServerSource(node, collection, keys, { filter, withVectors, retriesMax: RETRIES_MAX, onRetry });
       bar = new ProgressBar(collection, 'points', source.total);
+      // The file has its name when it is whole.
+      const part = `${path}.part`;
       const writer =
         format === 'parquet'
-          ? await openParquetWriter(path, withVectors ? storedVectors(config) : [], keys.length > 0)
-          : openLines(path === '-' ? process.stdout : createWriteStream(path));
+          ? await openParquetWriter(part, withVectors ? storedVectors(config) : [], keys.length > 0)
+          : openLines(path === '-' ? process.stdout : createWriteStream(part));
       let points = 0;
       for await (const slice of readAhead(source.slices(null, batch))) {
         if (slice.shardKey !== null) for (const point of slice.points) Object.assign(point, { shard_key: slice.shardKey });
@@ -65,6 +71,7 @@ ${CONNECTION_USAGE}`,
         bar.show(points);
       }
       await writer.end();
+      if (path !== '-') await rename(part, path);
       bar.end(points);
       const text = values.json === true ? jsonLine({ file: path, points }) : `${path}: ${countText(points)} points\n`;
       if (path === '-') process.stderr.write(text);
