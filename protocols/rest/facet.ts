@@ -11,7 +11,7 @@ const LIMIT_DEFAULT = 10;
 
 /** Errors: `malformedBody`, `invalidValue` for a limit of 0. */
 export function decodeFacet({ value }: RequestValue): FacetQuery {
-  const fields = Fields.of(value, '');
+  const fields = Fields.of(value, 'facet_request');
   const key = fields.value('key');
   if (key === undefined) throw new TroupeError('malformedBody', 'missing field `key`');
   return {

@@ -60,7 +60,7 @@ export class Fields {
     if (value === undefined) return undefined;
     const number = typeof value === 'bigint' ? Number(value) : value;
     if (typeof number !== 'number') throw wrongType(this.pathOf(name), value, 'a number');
-    return this.within(name, number, min, max);
+    return this.within(name, number, min, max, decimal);
   }
 
   boolean(name: string): boolean | undefined {
@@ -83,20 +83,34 @@ export class Fields {
     return value === undefined ? undefined : Fields.of(value, this.pathOf(name));
   }
 
-  private within(name: string, value: number, min: number, max: number): number {
+  private within(name: string, value: number, min: number, max: number, shown: (value: number) => string = String): number {
     if (value >= min && value <= max) return value;
-    const bounds = max === Number.POSITIVE_INFINITY ? `${min} or larger` : `from ${min} to ${max}`;
-    throw new TroupeError('invalidValue', `[${this.pathOf(name)}: value ${value} invalid, must be ${bounds}]`);
+    const bounds = max === Number.POSITIVE_INFINITY ? `${shown(min)} or larger` : `from ${shown(min)} to ${shown(max)}`;
+    throw new TroupeError('invalidValue', `[${this.pathOf(name)}: value ${shown(value)} invalid, must be ${bounds}]`);
   }
+}
+
+/** A number that need not be whole, shown as one. */
+function decimal(value: number): string {
+  return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** With these the API's messages about values begin; clients find nothing of the kind in their bodies. */
+const WORDS_OF_THE_API = /^(?:internal|search_request|facet_request)(?:\.|$)/;
+
+/** The path as it is in the client's body. */
+export function bodyPath(path: string): string {
+  return path.replace(WORDS_OF_THE_API, '');
+}
+
 /** The error for a value that is not of the wanted type. */
 export function wrongType(path: string, value: JsonValue | undefined, wanted: string): TroupeError {
-  const where = path === '' ? 'request body' : `\`${path}\``;
+  const own = bodyPath(path);
+  const where = own === '' ? 'request body' : `\`${own}\``;
   return new TroupeError('malformedBody', `${where}: invalid type: ${describe(value)}, expected ${wanted}`);
 }
 

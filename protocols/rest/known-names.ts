@@ -1,7 +1,7 @@
 /** Refuses names that an object does not have, and says which one may be meant. */
 
 import { TroupeError } from '../errors.js';
-import type { JsonObject } from './fields.js';
+import { bodyPath, type JsonObject } from './fields.js';
 
 /** What people write who know other query languages, without `$` and `_`. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ export function unknownName(name: string, known: readonly string[], path: string
   const meant = nearestName(name, known);
   const hint = meant === null ? '' : ` (did you mean \`${meant}\`?)`;
   const list = known.map((one) => `\`${one}\``).join(', ');
-  return new TroupeError('malformedBody', `\`${path}\`: unknown field \`${name}\`${hint}, expected one of ${list}`);
+  return new TroupeError('malformedBody', `\`${bodyPath(path)}\`: unknown field \`${name}\`${hint}, expected one of ${list}`);
 }
 
 /** The known name that `name` most likely stands for; null when none is near. */

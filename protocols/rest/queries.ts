@@ -94,7 +94,7 @@ export function decodeCount({ value }: RequestValue): CountQuery {
 
 /** Body of `POST /points/query`. */
 export function decodeQuery({ value, vectors }: RequestValue): QueryRequest {
-  return queryFrom(objectOf(value, 'QueryRequest'), vectors, 'query_request');
+  return queryFrom(objectOf(value, 'QueryRequest'), vectors, 'internal');
 }
 
 /** Body of `POST /points/query/batch`. */

@@ -18,7 +18,7 @@ import {
   type VectorValue,
 } from '../model/vector.js';
 import { decodeBm25Options, isBm25 } from './bm25.js';
-import { isObject, type JsonObject, wrongType } from './fields.js';
+import { bodyPath, isObject, type JsonObject, wrongType } from './fields.js';
 import { isGiven, missingField } from './request-fields.js';
 import type { RequestValue } from './request-value.js';
 
@@ -54,7 +54,7 @@ export function unknownKeys(object: JsonObject, path: string, wanted: string): T
   const keys = Object.keys(object).filter((key) => isGiven(object[key]));
   const shown = keys.map((key) => `\`${key}\``).join(', ');
   const given = keys.length === 0 ? 'an object without values' : `an object with ${shown.slice(0, KEYS_SHOWN_CHARACTERS)}`;
-  return new TroupeError('malformedBody', `\`${path}\`: ${given}, expected ${wanted}`);
+  return new TroupeError('malformedBody', `\`${bodyPath(path)}\`: ${given}, expected ${wanted}`);
 }
 
 /** `vector` of the searches of old: a dense vector, or `{name, vector}` with a dense or sparse one. */

@@ -96,21 +96,21 @@ test('what is no query at all is malformed', () => {
 
 test('a message about a query names the field that is wrong, its value and what is expected', () => {
   const messages: [query: unknown, message: RegExp][] = [
-    ['abc', /^`query_request\.query`: invalid type: string "abc", expected a vector .*, a point id .* or \{"text"/],
-    [{ recomend: [1] }, /^`query_request\.query`: an object with `recomend`, expected an object with one of `nearest`, `recommend`, /],
-    [{ nearest: null }, /^`query_request\.query`: an object without values, expected /],
-    [[1, 'a'], /^`query_request\.query\[1\]`: invalid type: string "a", expected a number$/],
-    [[[1], ['x']], /^`query_request\.query\[1\]\[0\]`: invalid type: string "x", expected a number$/],
-    [{ indices: [-1], values: [1] }, /^`query_request\.query\.indices\[0\]`: .*`-1`, expected an unsigned 32-bit integer$/],
-    [{ indices: [1], values: ['x'] }, /^`query_request\.query\.values\[0\]`: .*"x", expected a number$/],
-    [{ fusion: 'best' }, /^`query_request\.query\.fusion`: .*"best", expected one of `rrf`, `dbsf`$/],
-    [{ rrf: { weights: [1, 'x'] } }, /^`query_request\.query\.rrf\.weights\[1\]`: .*"x", expected a finite 32-bit number$/],
-    [{ recommend: { positive: [1, 'x'] } }, /^`query_request\.query\.recommend\.positive\[1\]`: .*"x", expected a vector/],
+    ['abc', /^`query`: invalid type: string "abc", expected a vector .*, a point id .* or \{"text"/],
+    [{ recomend: [1] }, /^`query`: an object with `recomend`, expected an object with one of `nearest`, `recommend`, /],
+    [{ nearest: null }, /^`query`: an object without values, expected /],
+    [[1, 'a'], /^`query\[1\]`: invalid type: string "a", expected a number$/],
+    [[[1], ['x']], /^`query\[1\]\[0\]`: invalid type: string "x", expected a number$/],
+    [{ indices: [-1], values: [1] }, /^`query\.indices\[0\]`: .*`-1`, expected an unsigned 32-bit integer$/],
+    [{ indices: [1], values: ['x'] }, /^`query\.values\[0\]`: .*"x", expected a number$/],
+    [{ fusion: 'best' }, /^`query\.fusion`: .*"best", expected one of `rrf`, `dbsf`$/],
+    [{ rrf: { weights: [1, 'x'] } }, /^`query\.rrf\.weights\[1\]`: .*"x", expected a finite 32-bit number$/],
+    [{ recommend: { positive: [1, 'x'] } }, /^`query\.recommend\.positive\[1\]`: .*"x", expected a vector/],
     [
       { recommend: { positive: [1], strategy: 'x' } },
-      /^`query_request\.query\.recommend\.strategy`: .*"x", expected one of `average_vector`/,
+      /^`query\.recommend\.strategy`: .*"x", expected one of `average_vector`/,
     ],
-    [{ context: [{ positive: 3 }] }, /^`query_request\.query\.context\[0\]\.negative`: .*nothing, expected a vector/],
+    [{ context: [{ positive: 3 }] }, /^`query\.context\[0\]\.negative`: .*nothing, expected a vector/],
     [{ formula: { sum: [1, { mult: [2, true] }] } }, /^`formula\.sum\[1\]\.mult\[1\]`: .*`true`, expected a number, a variable/],
   ];
   for (const [query, message] of messages) refuses(() => decodeQuery(body({ query })), 'malformedBody', message);
@@ -138,8 +138,8 @@ test('parts of a sparse or multivector that do not fit together are refused', ()
   refuses(query([[], []]), 'invalidValue', /non-empty/);
   refuses(query([[1], 2]), 'malformedBody');
   refuses(query([[[1]]]), 'malformedBody');
-  refuses(query({ indices: [3, 3], values: [1, 1] }), 'invalidValue', /query_request\.query\.indices: .*unique/);
-  refuses(query({ indices: [3], values: [1, 1] }), 'invalidValue', /query_request\.query\.values: .*same length/);
+  refuses(query({ indices: [3, 3], values: [1, 1] }), 'invalidValue', /internal\.query\.indices: .*unique/);
+  refuses(query({ indices: [3], values: [1, 1] }), 'invalidValue', /internal\.query\.values: .*same length/);
   for (const indices of [[-3], [1.5], [4294967296], ['a'], 3]) refuses(query({ indices, values: [1] }), 'malformedBody');
 });
 
@@ -153,7 +153,7 @@ test('what a model would turn into a vector is taken with its model', () => {
   });
   assert.deepEqual(target({ image: 'x', model: 'm' }), { kind: 'image', model: 'm' });
   assert.deepEqual(target({ object: null, model: 'm' }), { kind: 'object', model: 'm' });
-  refuses(() => target({ text: 'hello', model: '' }), 'invalidValue', /query_request\.query\.model/);
+  refuses(() => target({ text: 'hello', model: '' }), 'invalidValue', /internal\.query\.model/);
   for (const query of [{ text: 'hello' }, { text: 1, model: 'm' }, { model: 'm' }]) refuses(() => target(query), 'malformedBody');
 });
 
@@ -188,7 +188,7 @@ test('limits are unsigned integers of 64 bits, and not 0', () => {
   for (const limit of ['-3', '3.5', '3.0', '"3"', '18446744073709551616', 'null', 'true']) refuses(search(limit), 'malformedBody');
   assert.equal(search('1000000000')().limit, 1e9);
   assert.equal(search('18446744073709551615')().limit, 2 ** 64);
-  refuses(() => decodeQuery(body({ query: [1], limit: 0 })), 'invalidValue', /query_request\.limit/);
+  refuses(() => decodeQuery(body({ query: [1], limit: 0 })), 'invalidValue', /internal\.limit/);
   refuses(() => decodeQuery(body({ query: [1], offset: -2 })), 'malformedBody');
   refuses(() => decodeScroll(body({ limit: 0 })), 'invalidValue', /scroll_request\.limit/);
 });

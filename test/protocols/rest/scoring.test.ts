@@ -70,7 +70,7 @@ test('fusion has two spellings of rrf, weights for every prefetch and k from 1',
   assert.deepEqual(scoring({ rrf: {} }, { prefetch }), { kind: 'rrf', k: null, weights: null });
   assert.deepEqual(scoring({ rrf: { k: 60, weights: [3, -1] } }, { prefetch }), { kind: 'rrf', k: 60, weights: [3, -1] });
   assert.deepEqual(scoring({ fusion: 'dbsf' }, { prefetch }), { kind: 'dbsf' });
-  refuses(() => scoring({ rrf: { k: 0 } }, { prefetch }), 'invalidValue', /query_request\.query\.rrf\.k: value 0/);
+  refuses(() => scoring({ rrf: { k: 0 } }, { prefetch }), 'invalidValue', /internal\.query\.rrf\.k: value 0/);
   refuses(() => scoring({ rrf: { weights: [1] } }, { prefetch }), 'wrongInput', /weights length \(1\)/);
   for (const query of [{ fusion: 'magic' }, { rrf: null }, { rrf: { weights: ['1'] } }, { rrf: { weights: [1e39, 1] } }]) {
     refuses(() => scoring(query, { prefetch }), 'malformedBody');
@@ -120,7 +120,7 @@ test('a prefetch is one or a list, nested as deep as 64 levels', () => {
   const nested = (depth: number) => body(`${'{"query":1,"prefetch":'.repeat(depth)}{"query":1}${'}'.repeat(depth)}`);
   assert.equal(decodeQuery(nested(64)).prefetch.length, 1);
   for (const depth of [65, 400, 100_000]) refuses(() => decodeQuery(nested(depth)), 'malformedBody');
-  refuses(() => decodeQuery(body({ query: 1, prefetch: [{ limit: 0 }] })), 'invalidValue', /query_request\.prefetch\[0\]\.limit/);
+  refuses(() => decodeQuery(body({ query: 1, prefetch: [{ limit: 0 }] })), 'invalidValue', /internal\.prefetch\[0\]\.limit/);
 });
 
 test('ids may be looked up in another collection', () => {
