@@ -37,6 +37,12 @@ const AGREED = [
   query('wait', { type: 'boolean' }, 'Answer when every node that can be reached has the change, not only when it is agreed on.'),
   TIMEOUT,
 ];
+const TELEMETRY_LEVELS =
+  '0: the process and its requests; 1: settings, machine and collections, too; 2: shards and what moves between them, too.';
+const FIGURES = [
+  query('anonymize', { type: 'boolean' }, 'Without names, folders and texts.'),
+  query('per_collection', { type: 'boolean' }, 'Count requests by collection. Metrics then leave out those that name none.'),
+];
 const OBJECT = leaf<{ [key: string]: unknown }>({ type: 'object' });
 
 export const OPERATION_SCHEMAS = {
@@ -47,9 +53,9 @@ export const OPERATION_SCHEMAS = {
   telemetry: {
     summary: 'Actors, collections, requests and memory',
     result: OBJECT,
-    query: [query('details_level', { type: 'integer', minimum: 0 }), query('anonymize', { type: 'boolean' })],
+    query: [query('details_level', { type: 'integer', minimum: 0 }, TELEMETRY_LEVELS), ...FIGURES],
   },
-  metrics: { summary: 'Figures for Prometheus', result: TEXT, bare: 'text/plain', query: [query('anonymize', { type: 'boolean' })] },
+  metrics: { summary: 'Figures for Prometheus', result: TEXT, bare: 'text/plain', query: FIGURES },
   openapi: { summary: 'This description', result: OBJECT, bare: 'application/json' },
   docs: { summary: 'This description as a page', result: TEXT, bare: 'text/html' },
   get_issues: { summary: 'Hints on how collections could be used better', result: OBJECT },

@@ -106,10 +106,7 @@ test('a message about a query names the field that is wrong, its value and what 
     [{ fusion: 'best' }, /^`query\.fusion`: .*"best", expected one of `rrf`, `dbsf`$/],
     [{ rrf: { weights: [1, 'x'] } }, /^`query\.rrf\.weights\[1\]`: .*"x", expected a finite 32-bit number$/],
     [{ recommend: { positive: [1, 'x'] } }, /^`query\.recommend\.positive\[1\]`: .*"x", expected a vector/],
-    [
-      { recommend: { positive: [1], strategy: 'x' } },
-      /^`query\.recommend\.strategy`: .*"x", expected one of `average_vector`/,
-    ],
+    [{ recommend: { positive: [1], strategy: 'x' } }, /^`query\.recommend\.strategy`: .*"x", expected one of `average_vector`/],
     [{ context: [{ positive: 3 }] }, /^`query\.context\[0\]\.negative`: .*nothing, expected a vector/],
     [{ formula: { sum: [1, { mult: [2, true] }] } }, /^`formula\.sum\[1\]\.mult\[1\]`: .*`true`, expected a number, a variable/],
   ];
