@@ -1,6 +1,7 @@
 /** A turn of a plan: makes its snapshots, looks through them, and removes those that are no longer wanted. */
 
 import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { SnapshotPlace, SnapshotRecord } from '../../storage/snapshot-store/snapshot-store.js';
 import type { Log } from '../runtime/ports.js';
 import type { SnapshotApi } from '../snapshots/snapshot-api.js';
@@ -11,7 +12,7 @@ import { type BackupSnapshot, backupsToRemove } from './retention.js';
 
 /** What backups need of snapshots. */
 export interface BackupSnapshots extends Pick<SnapshotApi, 'list' | 'remove'> {
-  create(place: SnapshotPlace, base: null, mark: string): Promise<SnapshotRecord>;
+  create(place: SnapshotPlace, base: null, mark: string, only: readonly ShardId[] | null): Promise<SnapshotRecord>;
   lookThrough(place: SnapshotPlace, name: string, unpack: boolean): Promise<ArchiveFindings>;
 }
 
@@ -19,6 +20,8 @@ export interface BackupParts {
   readonly snapshots: BackupSnapshots;
   /** Names of the collections that have shards on this node. Errors: `unavailable`. */
   readonly collections: () => readonly string[];
+  /** The shards of a collection that are this node's to save now (`backupHolder`); null: all that it has. Errors: `notFound`, `unavailable`. */
+  readonly sharesOf: (collection: string) => readonly ShardId[] | null;
   /** This node's peer id. */
   readonly peer: () => number;
   readonly log: Log;
@@ -52,6 +55,7 @@ export async function runTurn(parts: BackupParts, plan: BackupPlan): Promise<Bac
     let record: SnapshotRecord | null = null;
     const isMade = await attempt(describePlace(place), async () => {
       record = await makeOne(parts, plan, place);
+      if (record === null) return;
       made++;
       bytes += record.size;
     });
@@ -84,9 +88,14 @@ export async function surveyBackups(parts: BackupParts, plans: readonly BackupPl
   return newest;
 }
 
-/** Errors: as `create` and `lookThrough`; `storage` if the check finds something. An archive that cannot be restored does not stay. */
-async function makeOne({ peer, snapshots }: BackupParts, plan: BackupPlan, place: SnapshotPlace): Promise<SnapshotRecord> {
-  const record = await snapshots.create(place, null, backupMark(plan.name, peer()));
+/**
+ * Null: other nodes save all that this one has of the place. Errors: as `create` and `lookThrough`; `storage` if the check finds something. An archive that cannot be
+ * restored does not stay.
+ */
+async function makeOne({ peer, sharesOf, snapshots }: BackupParts, plan: BackupPlan, place: SnapshotPlace): Promise<SnapshotRecord | null> {
+  const shares = place.kind === 'collection' ? sharesOf(place.collection) : null;
+  if (shares?.length === 0) return null;
+  const record = await snapshots.create(place, null, backupMark(plan.name, peer()), shares);
   if (plan.verify === 'none') return record;
   const { isDamaged, problems } = await snapshots.lookThrough(place, record.name, plan.verify === 'restore');
   if (problems.length === 0) return record;

@@ -31,10 +31,14 @@ const BUSY_PAUSE_MS = 500;
 const BUSY_TRIES = 240;
 
 /**
- * The shards of a collection that a snapshot on this node has: replicas that are Active. Errors: `unavailable` while there are replicas and none
- * of them is.
+ * The shards of a collection that a snapshot on this node has: replicas that are Active. only: exactly these. Errors: `unavailable` while there are replicas and
+ * none of them is, or one of `only` is not.
  */
-export function shardsToCopy({ assignments }: Pick<NodeServices, 'assignments'>, entry: CollectionEntry): ShardId[] {
+export function shardsToCopy(
+  { assignments }: Pick<NodeServices, 'assignments'>,
+  entry: CollectionEntry,
+  only: readonly ShardId[] | null = null,
+): ShardId[] {
   const { belonging, config, name } = entry;
   if (config === null) throw new TroupeError('unavailable', `collection ${name} has no configuration`);
   const here = localShards({ belonging, config });
@@ -44,8 +48,9 @@ export function shardsToCopy({ assignments }: Pick<NodeServices, 'assignments'>,
     return assignments.isAlone || assignments.of(shard)?.replicas.get(assignments.peerId) === 'Active';
   });
   const isLacking = assignments.isAlone ? usable.length < here.length : usable.length === 0 && here.length > 0;
-  if (isLacking) throw new TroupeError('unavailable', `shards of collection ${name} are not Active on this node`, { retryAfterMs: 1000 });
-  return usable;
+  if (isLacking || only?.every((shardId) => usable.includes(shardId)) === false)
+    throw new TroupeError('unavailable', `shards of collection ${name} are not Active on this node`, { retryAfterMs: 1000 });
+  return only === null ? usable : [...only];
 }
 
 /** Copies shards of a collection. record: null outside of a cluster. Nothing stays if it fails. Errors: `unavailable`, `storage`. */

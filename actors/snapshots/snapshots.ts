@@ -142,13 +142,21 @@ export class Snapshots implements SnapshotApi {
     return this.#store.remove(stored, name);
   }
 
-  /** mark: stands before `.snapshot` in the name. */
-  async create(place: SnapshotPlace, base: string | null = null, mark = ''): Promise<ListedSnapshot> {
+  /**
+   * mark: stands before `.snapshot` in the name. only: of a collection's shards on this node, those that the snapshot has; `unavailable` if one of them is not
+   * Active here. Default: those that are Active.
+   */
+  async create(
+    place: SnapshotPlace,
+    base: string | null = null,
+    mark = '',
+    only: readonly ShardId[] | null = null,
+  ): Promise<ListedSnapshot> {
     const stored = this.#stored(place);
     const collection = stored.kind === 'full' ? null : stored.collection;
     if (base === null) {
       const made = await this.#inTurn({ kind: 'create', collection }, (onProgress, signal) =>
-        this.#make(stored, null, mark, onProgress, signal),
+        this.#make(stored, { base: null, mark, only }, onProgress, signal),
       );
       return { ...made, base: null };
     }
@@ -157,7 +165,7 @@ export class Snapshots implements SnapshotApi {
     await this.#store.describe(stored, base);
     return this.#inTurn({ kind: 'create', collection }, (onProgress, signal) =>
       this.#bases.use(stored, base, signal, async (file) => {
-        const made = await this.#make(stored, file, mark, onProgress, signal);
+        const made = await this.#make(stored, { base: file, mark, only }, onProgress, signal);
         try {
           // Another node may have removed it.
           await this.#store.describe(stored, base);
@@ -198,7 +206,7 @@ export class Snapshots implements SnapshotApi {
   async stream(collection: string, shardId: ShardId, signal: AbortSignal): Promise<Readable> {
     const place = this.#stored({ kind: 'shard', collection, shardId });
     const copies = await this.#inTurn({ kind: 'create', collection: (place as { collection: string }).collection }, () =>
-      this.#copy(place, signal),
+      this.#copy(place, null, signal),
     );
     try {
       const { chunks } = await this.#options.archive.packStream(this.#order(place, copies), { signal });
@@ -271,12 +279,11 @@ export class Snapshots implements SnapshotApi {
 
   async #make(
     place: SnapshotPlace,
-    base: BaseFile | null,
-    mark: string,
+    { base, mark, only }: { readonly base: BaseFile | null; readonly mark: string; readonly only: readonly ShardId[] | null },
     onProgress: (doneBytes: number, totalBytes: number) => void,
     signal: AbortSignal,
   ): Promise<SnapshotRecord> {
-    const copies = await this.#copy(place, signal);
+    const copies = await this.#copy(place, only, signal);
     const file = await this.#newFile();
     try {
       const order = base === null ? this.#order(place, copies) : { ...this.#order(place, copies), base };
@@ -288,7 +295,7 @@ export class Snapshots implements SnapshotApi {
     }
   }
 
-  async #copy(place: SnapshotPlace, signal: AbortSignal): Promise<CopiedCollection[]> {
+  async #copy(place: SnapshotPlace, only: readonly ShardId[] | null, signal: AbortSignal): Promise<CopiedCollection[]> {
     const { clock: _, names, services, timers } = this.parts;
     const pause = (ms: number) => new Promise<void>((resolve) => void timers.after(ms, resolve));
     const copyParts = { services, newId: () => crypto().randomUUID(), pause, signal };
@@ -298,7 +305,7 @@ export class Snapshots implements SnapshotApi {
       for (const name of wanted) {
         const { record } = names.find(name);
         const entry = names.entry(name);
-        const shards = place.kind === 'shard' ? [place.shardId] : shardsToCopy(services, entry);
+        const shards = place.kind === 'shard' ? [place.shardId] : shardsToCopy(services, entry, only);
         copies.push(await copyCollection(copyParts, entry, record, shards));
       }
       return copies;

@@ -12,6 +12,7 @@ import type { PoolDepths } from '../../storage/pool/pool.js';
 import { beyondLimit } from '../../storage/pool/replica-limit.js';
 import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
 import { BackupBoard } from '../backups/board.js';
+import { backupHolder } from '../backups/holder.js';
 import { backupsBehaviour } from '../backups/shell.js';
 import { localShards } from '../collection/state.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
@@ -109,11 +110,23 @@ export abstract class NodeOnDisk implements NodeApi {
       plans,
       snapshots,
       collections: () => this.names.list().filter((name) => this.localShards(name).size > 0),
+      sharesOf: (collection: string) => this.#backupShares(collection),
       peer: () => services.assignments.peerId,
       board: this.backups,
       signal: this.#closing.signal,
     };
     system.spawn(backupsBehaviour(), 'backups', props, (error) => options.log.error(`no more backups: ${error.detail}`));
+  }
+
+  /** Null on a node of its own, whose snapshots have all of its shards. */
+  #backupShares(collection: string): readonly ShardId[] | null {
+    const { assignments } = this.running.services;
+    const { record } = this.names.find(collection);
+    if (record === null) return null;
+    const isReachable = (peer: PeerId) => peer === assignments.peerId || assignments.connected.has(peer);
+    return [...record.shards].flatMap(([shardId, { replicas }]) =>
+      backupHolder(shardId, replicas, isReachable) === assignments.peerId ? [shardId] : [],
+    );
   }
 
   #keptSnapshots(): Snapshots | null {
