@@ -43,6 +43,7 @@ import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns } from '../threads/scratch-turns.js';
 import { Company } from './company.js';
 import { pointsElsewhere } from './cross-collection.js';
+import { lackAsUnavailable } from './lack.js';
 import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
 import { SeenScans } from './seen-scans.js';
@@ -332,7 +333,7 @@ export class Reader {
     } catch (error) {
       if (error instanceof Asleep) this.post({ kind: 'asleep', id: read.id, keys: error.keys });
       else if (error instanceof TooHeavy) this.post({ kind: 'tooHeavy', id: read.id });
-      else this.fail(read.id, error);
+      else this.fail(read.id, lackAsUnavailable(error));
     }
   }
 

@@ -41,7 +41,7 @@ async function withoutDescriptors(pid: number): Promise<() => Promise<void>> {
   };
 }
 
-test('an acknowledged change that meets a lack of file descriptors is carried out when there are some again', {
+test('reads that meet a lack of file descriptors are answered 503 with when to retry, and an acknowledged change is carried out when there are some again', {
   skip: noPrlimit,
 }, async (t) => {
   const folder = await temporaryFolder(t);
@@ -56,6 +56,10 @@ test('an acknowledged change that meets a lack of file descriptors is carried ou
   // The connection is there before the lack begins.
   assert.equal((await node.client.call('POST', '/collections/none/points/payload?wait=true', { payload: {}, points: [1] })).status, 404);
   const restore = await withoutDescriptors(node.pid);
+  const unread = await node.client.call('POST', '/collections/c/points/query', { query: Array(DIM).fill(1), with_vector: true });
+  assert.equal(unread.status, 503, unread.text);
+  assert.equal(unread.headers['retry-after'], '5');
+  assert.match(unread.text, /ulimit -n/);
   assert.equal((await node.client.call('POST', '/collections/c/points/payload?wait=false', paint('blue'))).status, 200);
   // Of a request that names its points nothing is logged before it is applied, so it is refused, also without waiting.
   for (const wait of [true, false]) {
