@@ -23,7 +23,16 @@ import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import { checksum64, initChecksum } from '../disk/checksum.js';
-import { DamagedFile, publishByRename, readSegmentFile, type SegmentFileReader, syncFolderNow, writeSegmentFile } from '../disk/file.js';
+import {
+  DamagedFile,
+  type Pause,
+  publishByRename,
+  readSegmentFile,
+  readSegmentFileInParts,
+  type SegmentFileReader,
+  syncFolderNow,
+  writeSegmentFile,
+} from '../disk/file.js';
 import { checkOwned } from '../disk/owned-folder.js';
 import type { BuildReport } from '../threads/messages.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
@@ -59,8 +68,8 @@ export interface LoadOptions {
   readonly onDisk?: (plan: VectorPlan, rows: number) => boolean;
   /** Indexed fields of the collection; files of other fields are left alone. */
   readonly fields: ReadonlyMap<string, FieldSchema>;
-  /** Awaited between the files, of which each is read and checked at once: others of the thread can have their turn. */
-  readonly pause?: () => Promise<void>;
+  /** Awaited between files and between parts of them, of some megabytes: others of the thread can have their turn. */
+  readonly pause?: Pause;
 }
 
 export interface LoadedSegment {
@@ -173,17 +182,19 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   const memory = segmentMemory(planned);
   const sections = memorySections(memory, planned, description.rows);
   const pause = options.pause ?? (async () => {});
-  readSections(folder, 'rows', 'rows', description, sections.rows);
+  await readSections(folder, 'rows', 'rows', description, sections.rows, pause);
   const vectors: VectorLayout[] = [];
   for (const [n, vector] of planned.vectors.entries()) {
     const parts = sections.vectors[n] as VectorSections;
     await pause();
-    readVectors(folder, description, vector, n, parts.vectors);
+    await readVectors(folder, description, vector, n, parts.vectors, pause);
     await pause();
     const codes =
-      parts.codes !== null && survives(damaged, () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections));
+      parts.codes !== null &&
+      (await survives(damaged, () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections, pause)));
     const graph =
-      parts.graph !== null && survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections));
+      parts.graph !== null &&
+      (await survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections, pause)));
     // Walks score what is in memory: without its codes, a graph over originals on disk is of no use either.
     const walkable = graph && (codes || vector.file === null);
     vectors.push({
@@ -196,8 +207,8 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   await pause();
   const layout: SegmentLayout = { ...planned, vectors };
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
-  const payload = readPayload(folder, description, options.onDiskPayload);
-  const fieldIndexes = readFieldIndexes(folder, description, options.fields, damaged);
+  const payload = await readPayload(folder, description, options.onDiskPayload, pause);
+  const fieldIndexes = await readFieldIndexes(folder, description, options.fields, damaged, pause);
   const handle: SegmentHandle = {
     id: description.segment,
     kind: 'sealed',
@@ -207,7 +218,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
     folder,
     ...payload,
     fieldIndexes,
-    sparseIndexes: readSparseIndexes(folder, description, damaged),
+    sparseIndexes: await readSparseIndexes(folder, description, damaged, pause),
   };
   const damagedFiles = damaged.map((error) => path.basename(error.path));
   return { handle, damagedFiles, damages: damaged.map((error) => error.detail), description };
@@ -302,18 +313,28 @@ function readSections(
   kind: 'rows' | 'vectors' | 'codes' | 'graph',
   description: SegmentDescription,
   sections: Sections,
-): void {
-  readSegmentFile(path.join(folder, name), kind, (reader) => {
+  pause: Pause,
+): Promise<void> {
+  return readSegmentFileInParts(path.join(folder, name), kind, async (reader) => {
     checkOwner(reader, description);
-    for (const [section, target] of Object.entries(sections)) reader.readInto(section, target);
+    for (const [section, target] of Object.entries(sections)) await reader.readIntoInParts(section, target, pause);
   });
 }
 
 /** Reads what of `vectors.<n>` belongs in memory. Originals that stay on disk are read through once, to verify them. */
-function readVectors(folder: string, description: SegmentDescription, vector: VectorLayout, n: number, sections: Sections): void {
-  readSections(folder, vectorFile(n), 'vectors', description, sections);
+async function readVectors(
+  folder: string,
+  description: SegmentDescription,
+  vector: VectorLayout,
+  n: number,
+  sections: Sections,
+  pause: Pause,
+): Promise<void> {
+  await readSections(folder, vectorFile(n), 'vectors', description, sections, pause);
   if (vector.file === null) return;
-  readSegmentFile(path.join(folder, vectorFile(n)), 'vectors', (reader) => reader.verify('vectors', description.rows * vector.stride));
+  await readSegmentFileInParts(path.join(folder, vectorFile(n)), 'vectors', (reader) =>
+    reader.verifyInParts('vectors', pause, description.rows * vector.stride),
+  );
 }
 
 /** The payload file is read whole even where payloads stay on disk, so that damage shows at the start and not in the middle of a query. */
@@ -321,51 +342,64 @@ function readPayload(
   folder: string,
   description: SegmentDescription,
   onDisk: boolean,
-): Pick<SegmentHandle, 'payloadOffsets' | 'payloadBytes'> {
-  return readSegmentFile(path.join(folder, 'payload'), 'payload', (reader) => {
+  pause: Pause,
+): Promise<Pick<SegmentHandle, 'payloadOffsets' | 'payloadBytes'>> {
+  return readSegmentFileInParts(path.join(folder, 'payload'), 'payload', async (reader) => {
     checkOwner(reader, description);
-    const payloadOffsets = reader.readShared('offsets');
+    const payloadOffsets = await reader.readSharedInParts('offsets', pause);
     if (payloadOffsets.byteLength !== (description.rows + 1) * 8)
       throw new DamagedFile(reader.file, `has no offsets for ${description.rows} rows`);
-    if (!onDisk) return { payloadOffsets, payloadBytes: reader.readShared('data') };
-    reader.verify('data');
+    if (!onDisk) return { payloadOffsets, payloadBytes: await reader.readSharedInParts('data', pause) };
+    await reader.verifyInParts('data', pause);
     return { payloadOffsets, payloadBytes: null };
   });
 }
 
-function readFieldIndexes(
+async function readFieldIndexes(
   folder: string,
   description: SegmentDescription,
   fields: ReadonlyMap<string, FieldSchema>,
   damaged: DamagedFile[],
-): FieldIndexHandle[] {
+  pause: Pause,
+): Promise<FieldIndexHandle[]> {
   const found: FieldIndexHandle[] = [];
   for (const [field, schema] of fields) {
     const name = fieldIndexFile(field);
     if (!fs.existsSync(path.join(folder, name))) continue;
-    survives(damaged, () => {
-      const index = readFieldIndex(path.join(folder, name), description, field, schema);
+    await survives(damaged, async () => {
+      const index = await readFieldIndex(path.join(folder, name), description, field, schema, pause);
       if (index !== null) found.push(index);
     });
+    await pause();
   }
   return found;
 }
 
-function readSparseIndexes(folder: string, { segment, vectors }: SegmentDescription, damaged: DamagedFile[]): SparseIndexHandle[] {
+async function readSparseIndexes(
+  folder: string,
+  { segment, vectors }: SegmentDescription,
+  damaged: DamagedFile[],
+  pause: Pause,
+): Promise<SparseIndexHandle[]> {
   const found: SparseIndexHandle[] = [];
-  vectors.forEach(({ kind, name }, n) => {
-    if (kind === 'sparse') survives(damaged, () => found.push(readSparseIndex(folder, segment, n, name)));
-  });
+  for (const [n, { kind, name }] of vectors.entries())
+    if (kind === 'sparse') await survives(damaged, async () => found.push(await readSparseIndex(folder, segment, n, name, pause)));
   return found;
 }
 
 /** Null for an index that was made for another schema of the field: it is built anew, as a missing one is. */
-function readFieldIndex(file: string, description: SegmentDescription, field: string, schema: FieldSchema): FieldIndexHandle | null {
-  return readSegmentFile(file, 'index', (reader) => {
+function readFieldIndex(
+  file: string,
+  description: SegmentDescription,
+  field: string,
+  schema: FieldSchema,
+  pause: Pause,
+): Promise<FieldIndexHandle | null> {
+  return readSegmentFileInParts(file, 'index', async (reader) => {
     checkOwner(reader, description);
     const { type, params } = indexSchema(schema);
     if (reader.facts.field !== field || reader.facts.type !== type || reader.facts.params !== params) return null;
-    const buffer = reader.readShared('index');
+    const buffer = await reader.readSharedInParts('index', pause);
     return schema.params?.on_disk === true ? residentPart(file, { ...schema, field, buffer }) : { ...schema, field, buffer };
   });
 }
@@ -397,9 +431,9 @@ function checkOwner(reader: SegmentFileReader, description: SegmentDescription):
 }
 
 /** Runs `read`; damage is noted and survived, anything else is thrown. */
-function survives(damaged: DamagedFile[], read: () => unknown): boolean {
+async function survives(damaged: DamagedFile[], read: () => Promise<unknown>): Promise<boolean> {
   try {
-    read();
+    await read();
     return true;
   } catch (error) {
     if (!(error instanceof DamagedFile))

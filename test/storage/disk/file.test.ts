@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
 import { initChecksum } from '../../../storage/disk/checksum.js';
-import { DamagedFile, readSegmentFile, SegmentFileWriter, writeSegmentFile } from '../../../storage/disk/file.js';
+import { DamagedFile, readSegmentFile, readSegmentFileInParts, SegmentFileWriter, writeSegmentFile } from '../../../storage/disk/file.js';
 import { replicaFolder } from '../segment/fixture.js';
 
 const folder = replicaFolder();
@@ -119,25 +119,32 @@ test('a missing file, a folder and a link are refused', () => {
   );
 });
 
-test('sections come from pieces of any size and are read into shared memory', () => {
+test('sections come from pieces of any size and are read into shared memory, with pauses between parts of 4 MB', async () => {
   const file = path.join(folder, 'pieces');
   const writer = new SegmentFileWriter(file, 'vectors', {}, ['vectors']);
-  const pieces = Array.from({ length: 40 }, (_, i) => new Uint8Array(100_003).fill(i));
+  const pieces = Array.from({ length: 90 }, (_, i) => new Uint8Array(100_003).fill(i));
   writer.section('vectors', pieces);
   writer.finish();
-  const memory = new WebAssembly.Memory({ initial: 100, maximum: 100, shared: true });
-  const target = new Uint8Array(memory.buffer, 4096, 40 * 100_003);
+  const memory = new WebAssembly.Memory({ initial: 200, maximum: 200, shared: true });
+  const target = new Uint8Array(memory.buffer, 4096, 90 * 100_003);
   readSegmentFile(file, 'vectors', (reader) => {
-    reader.verify('vectors');
     reader.readInto('vectors', target);
     assert.match(
       damageOf(file, () => reader.readInto('vectors', target.subarray(1))),
       /bytes where/,
     );
-    assert.match(
-      damageOf(file, () => reader.verify('codes')),
-      /no section 'codes'/,
-    );
   });
-  for (let i = 0; i < 40; i++) assert.equal(target[i * 100_003 + 50_000], i);
+  for (let i = 0; i < 90; i++) assert.equal(target[i * 100_003 + 50_000], i);
+  target.fill(0);
+  let pauses = 0;
+  const pause = async () => void pauses++;
+  await readSegmentFileInParts(file, 'vectors', async (reader) => {
+    await reader.readIntoInParts('vectors', target, pause);
+    assert.equal(pauses, 2);
+    await reader.verifyInParts('vectors', pause);
+    assert.equal(pauses, 4);
+    await assert.rejects(reader.verifyInParts('codes', pause), /no section 'codes'/);
+    assert.deepEqual(Buffer.from(await reader.readSharedInParts('vectors', pause)), Buffer.from(target));
+  });
+  for (let i = 0; i < 90; i++) assert.equal(target[i * 100_003 + 50_000], i);
 });

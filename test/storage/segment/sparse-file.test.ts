@@ -58,7 +58,10 @@ test('a damaged, missing or foreign inverted index is survived and listed, so th
     );
     fs.writeFileSync(file, bytes);
   }
-  assert.throws(() => readSparseIndex(folder, handle.id + 1, 1, 'a'), /belongs to another vector/);
+  await assert.rejects(
+    readSparseIndex(folder, handle.id + 1, 1, 'a', async () => {}),
+    /belongs to another vector/,
+  );
 });
 
 test('a sparse vector that the collection has lost takes its inverted index with it', () => {
