@@ -183,12 +183,12 @@ export class SegmentFileReader {
   }
 
   /** As `readInto`, with pauses between parts of some megabytes. */
-  async readIntoInParts(name: string, target: Uint8Array, pause: Pause): Promise<void> {
+  async readIntoInParts(name: string, target: Uint8Array, pause: PauseReading): Promise<void> {
     for (const _part of this.reading(name, target.length, target)) await pause();
   }
 
   /** Reads the section into nothing, to verify it, with pauses between parts. bytes: its length, where it is known. */
-  async verifyInParts(name: string, pause: Pause, bytes = this.section(name).bytes): Promise<void> {
+  async verifyInParts(name: string, pause: PauseReading, bytes = this.section(name).bytes): Promise<void> {
     for (const _part of this.reading(name, bytes, null)) await pause();
   }
 
@@ -200,7 +200,7 @@ export class SegmentFileReader {
   }
 
   /** As `readShared`, with pauses between parts. */
-  async readSharedInParts(name: string, pause: Pause): Promise<SharedArrayBuffer> {
+  async readSharedInParts(name: string, pause: PauseReading): Promise<SharedArrayBuffer> {
     const buffer = new SharedArrayBuffer(this.section(name).bytes);
     await this.readIntoInParts(name, new Uint8Array(buffer), pause);
     return buffer;
@@ -241,7 +241,7 @@ export class SegmentFileReader {
 }
 
 /** Lets others of the thread have their turn. */
-export type Pause = () => Promise<void>;
+export type PauseReading = () => Promise<void>;
 
 /** As `readSegmentFile`, for reads with pauses. */
 export async function readSegmentFileInParts<T>(file: string, kind: FileKind, use: (reader: SegmentFileReader) => Promise<T>): Promise<T> {

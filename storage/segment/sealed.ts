@@ -25,7 +25,7 @@ import type { FieldSchema } from '../../protocols/model/collection.js';
 import { checksum64, initChecksum } from '../disk/checksum.js';
 import {
   DamagedFile,
-  type Pause,
+  type PauseReading,
   publishByRename,
   readSegmentFile,
   readSegmentFileInParts,
@@ -69,7 +69,7 @@ export interface LoadOptions {
   /** Indexed fields of the collection; files of other fields are left alone. */
   readonly fields: ReadonlyMap<string, FieldSchema>;
   /** Awaited between files and between parts of them, of some megabytes: others of the thread can have their turn. */
-  readonly pause?: Pause;
+  readonly pause?: PauseReading;
 }
 
 export interface LoadedSegment {
@@ -313,7 +313,7 @@ function readSections(
   kind: 'rows' | 'vectors' | 'codes' | 'graph',
   description: SegmentDescription,
   sections: Sections,
-  pause: Pause,
+  pause: PauseReading,
 ): Promise<void> {
   return readSegmentFileInParts(path.join(folder, name), kind, async (reader) => {
     checkOwner(reader, description);
@@ -328,7 +328,7 @@ async function readVectors(
   vector: VectorLayout,
   n: number,
   sections: Sections,
-  pause: Pause,
+  pause: PauseReading,
 ): Promise<void> {
   await readSections(folder, vectorFile(n), 'vectors', description, sections, pause);
   if (vector.file === null) return;
@@ -342,7 +342,7 @@ function readPayload(
   folder: string,
   description: SegmentDescription,
   onDisk: boolean,
-  pause: Pause,
+  pause: PauseReading,
 ): Promise<Pick<SegmentHandle, 'payloadOffsets' | 'payloadBytes'>> {
   return readSegmentFileInParts(path.join(folder, 'payload'), 'payload', async (reader) => {
     checkOwner(reader, description);
@@ -360,7 +360,7 @@ async function readFieldIndexes(
   description: SegmentDescription,
   fields: ReadonlyMap<string, FieldSchema>,
   damaged: DamagedFile[],
-  pause: Pause,
+  pause: PauseReading,
 ): Promise<FieldIndexHandle[]> {
   const found: FieldIndexHandle[] = [];
   for (const [field, schema] of fields) {
@@ -379,7 +379,7 @@ async function readSparseIndexes(
   folder: string,
   { segment, vectors }: SegmentDescription,
   damaged: DamagedFile[],
-  pause: Pause,
+  pause: PauseReading,
 ): Promise<SparseIndexHandle[]> {
   const found: SparseIndexHandle[] = [];
   for (const [n, { kind, name }] of vectors.entries())
@@ -393,7 +393,7 @@ function readFieldIndex(
   description: SegmentDescription,
   field: string,
   schema: FieldSchema,
-  pause: Pause,
+  pause: PauseReading,
 ): Promise<FieldIndexHandle | null> {
   return readSegmentFileInParts(file, 'index', async (reader) => {
     checkOwner(reader, description);

@@ -1,7 +1,7 @@
 /** Files of the inverted indexes of a sealed segment's sparse vectors. They can be built again from the vectors. */
 
 import path from 'node:path';
-import { DamagedFile, type Pause, readSegmentFileInParts, writeSegmentFile } from '../disk/file.js';
+import { DamagedFile, type PauseReading, readSegmentFileInParts, writeSegmentFile } from '../disk/file.js';
 import type { SparseIndexHandle } from './handle.js';
 
 /** Name of the file of the n-th vector. */
@@ -15,7 +15,7 @@ export function writeSparseIndex(folder: string, segment: number, n: number, { n
 }
 
 /** The index of the n-th vector. Errors: `DamagedFile`, also where the file is missing or another segment's. */
-export function readSparseIndex(folder: string, segment: number, n: number, name: string, pause: Pause): Promise<SparseIndexHandle> {
+export function readSparseIndex(folder: string, segment: number, n: number, name: string, pause: PauseReading): Promise<SparseIndexHandle> {
   const file = path.join(folder, sparseFile(n));
   return readSegmentFileInParts(file, 'sparse', async (reader) => {
     if (reader.facts.segment !== segment || reader.facts.name !== name) throw new DamagedFile(file, 'belongs to another vector');

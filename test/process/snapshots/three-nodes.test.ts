@@ -1,5 +1,5 @@
 /**
- * Three nodes with one bucket of an S3-compatible store.
+ * Three nodes with one bucket for their snapshots.
  *
  * - Backups by schedule: each shard is saved once at each turn, also when its leader has changed or a holder is away.
  * - SIGKILL of a node at random moments while a restore is under way, with each priority: a shard's leader, another holder, or the node that was asked. No
