@@ -10,6 +10,7 @@ import { DoorAccess } from '../http/access/door-access.js';
 import { openKnownCallers } from '../http/access/known-callers.js';
 import { ExistingValues } from '../http/access/value-exists.js';
 import { Advice } from '../http/advice/advice.js';
+import { allCallLogs } from '../http/context/call-log.js';
 import { Reports } from '../http/context/reports.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
@@ -29,6 +30,7 @@ import { openAudit } from './config/audit-settings.js';
 import { readBackupPlans } from './config/backup-settings.js';
 import { clientGateFor } from './config/client-settings.js';
 import { collectionDefaults, optimizersOverwrite } from './config/collection-defaults.js';
+import { openTraces, otlpSettings } from './config/otlp-settings.js';
 import type { NodeSettings } from './config/settings.js';
 import { exposureOf } from './exposure.js';
 import type { ModuleLog } from './log.js';
@@ -136,6 +138,8 @@ export async function compose(
   const httpLog = logOf('http');
   const monotonicMs = (): number => performance.now();
   const audit = await openAudit(settings);
+  const otlp = otlpSettings(settings, identity.version);
+  const traces = await openTraces(otlp, identity.version);
   const callers = await openKnownCallers(accessSettings(settings), Date.now);
   const unknownFields = new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs });
   const advice = new Advice({ node, memory, disk, unknownFields, dateMs: Date.now, monotonicMs });
@@ -155,6 +159,8 @@ export async function compose(
     unknownFields,
     advice,
     audit,
+    traces,
+    calls: allCallLogs([audit, traces]),
     clients: clientGateFor(settings),
     exposure: exposureOf(settings),
     log: httpLog,

@@ -3,8 +3,8 @@
 import { statSync } from 'node:fs';
 import nodeModule from 'node:module';
 import { PeerPortError } from '../cluster/transport/port-error.js';
-import { AccessLog, bothRecorders } from '../http/audit/access-log.js';
-import type { CallRecorder } from '../http/audit/audit-log.js';
+import { AccessLog } from '../http/audit/access-log.js';
+import { allCallLogs } from '../http/context/call-log.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { canSharePort } from '../http/context/share-port.js';
 import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
@@ -21,6 +21,7 @@ import { unavailableSettings } from './config/available.js';
 import { readBackupPlans } from './config/backup-settings.js';
 import { clientProblems } from './config/client-settings.js';
 import { loadSettings } from './config/load.js';
+import { otlpSettings } from './config/otlp-settings.js';
 import { type Resolved, SettingsError } from './config/resolve.js';
 import type { NodeSettings } from './config/settings.js';
 import { snapshotProblems } from './config/snapshot-settings.js';
@@ -207,7 +208,7 @@ async function run(
     services.disk.stop();
     tls?.stop();
     await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
-    await services.audit?.close();
+    await services.calls?.close();
     await node.close();
     await cluster?.transport.close();
     // While the pool looks whether its thread is alive.
@@ -218,9 +219,9 @@ async function run(
   endOnSignal(closeAll, log);
   let areOpen = false;
   const notReady = (): string | null => (areOpen ? services.notReady() : 'servers are being opened');
-  const recorder = accessLog === null ? null : recorderFor(accessLog, settings, services);
+  const access = accessLog === null ? null : new AccessLog(accessLog, settings.audit.trust_forwarded_headers, services.monotonicMs);
   const servers = openServers(
-    { ...services, ...(recorder === null ? {} : { recorder }), notReady },
+    { ...services, calls: allCallLogs([services.calls, access]), notReady },
     service,
     tls,
     doorsInReaders ? pool : null,
@@ -246,15 +247,31 @@ async function run(
     process.stdout.write(startBanner(settings, { ...doors, version: identity.version }, isColoured(process.stdout, process.env)));
   if (services.clients !== null) tellRefusals(services.clients, logOf('http'));
   if (services.audit !== null) tellAudit(services.audit, logOf('http'));
+  await startMetricsPush(settings, services, logOf('http'));
   if (services.exposure !== null) tellExposure(services.exposure, log);
   // `compose` tells of a failure.
   node.whenReady().then(keepCompiledCode, () => {});
 }
 
-/** The access log, beside the audit log where there is one. */
-function recorderFor(log: ModuleLog, { audit }: NodeSettings, services: DoorServices): CallRecorder {
-  const access = new AccessLog(log, audit.trust_forwarded_headers, services.monotonicMs);
-  return services.audit === null ? access : bothRecorders(services.audit, access);
+/** Loads what sends metrics only where they are sent. */
+async function startMetricsPush(settings: NodeSettings, services: DoorServices, log: ModuleLog): Promise<void> {
+  const otlp = otlpSettings(settings, services.identity.version);
+  if (otlp === null || otlp.metricsPeriodMs === 0) return;
+  const { address, metricsPeriodMs: periodMs, resource } = otlp;
+  const { pushMetrics } = await import('../http/otlp/push-metrics.js');
+  pushMetrics(services, {
+    address,
+    resource,
+    periodMs,
+    tell: (problem) => {
+      if (problem === null) log.info('the collector takes metrics again', { endpoint: address.endpoint });
+      else
+        log.warn('the collector does not take metrics; the next ones have what these would have told', {
+          endpoint: address.endpoint,
+          problem,
+        });
+    },
+  });
 }
 
 /** In the log for programs that watch it, and in front of whoever sits at the terminal. */

@@ -98,6 +98,9 @@ export class Troupe extends TroupeOperations {
       ...(settings.audit.enabled
         ? ['audit.enabled: a storage folder within another program has no clients to record; run the server']
         : []),
+      ...(settings.otlp.endpoint === null
+        ? []
+        : ['otlp.endpoint: a storage folder within another program has no clients to trace; run the server']),
       ...(levels === undefined ? ['logLevel: not a level'] : []),
     ];
     if (levels === undefined || problems.length > 0) throw new SettingsError(problems);

@@ -3,7 +3,7 @@
 import type { Log } from '../../actors/runtime/ports.js';
 import { crypto } from '../../protocols/late-modules.js';
 import type { Caller } from '../access/caller.js';
-import type { AuditedOperation, CallRecorder, EndAudit } from './audit-log.js';
+import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
 import { clientAddress, givenRequestId, type RequestOrigin } from './origin.js';
 import { type AuditedCall, callerFacts } from './record.js';
 
@@ -14,7 +14,7 @@ const GRPC_FAILURES: ReadonlySet<number> = new Set([2, 13, 14, 15]);
  * Answers are told as INFO, refusals as WARN, and what the node could not do as ERROR. What is open to all (probes of health) is not told. No line
  * has a key, a token, a body or a query string.
  */
-export class AccessLog implements CallRecorder {
+export class AccessLog implements CallLog {
   readonly #idStart = crypto().randomBytes(6).toString('hex');
   #nextId = 1;
 
@@ -27,11 +27,11 @@ export class AccessLog implements CallRecorder {
 
   begin(
     protocol: AuditedCall['protocol'],
-    { access, name }: AuditedOperation,
+    { access, name }: CallOperation,
     caller: Caller,
     collection: string | null,
     origin: RequestOrigin,
-  ): EndAudit | null {
+  ): EndCall | null {
     if (access === 'open') return null;
     const { from, via } = clientAddress(origin, this.trustForwarded);
     const requestId = givenRequestId(origin) ?? `${this.#idStart}-${this.#nextId++}`;
@@ -52,20 +52,11 @@ export class AccessLog implements CallRecorder {
       });
     };
   }
-}
 
-/** Both are told of each call. */
-export function bothRecorders(first: CallRecorder, second: CallRecorder): CallRecorder {
-  return {
-    begin(...call) {
-      const ends = [first.begin(...call), second.begin(...call)];
-      return ends.every((end) => end === null)
-        ? null
-        : (...end) => {
-            for (const one of ends) one?.(...end);
-          };
-    },
-  };
+  /** Lines are written as they come. */
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
 function endOf(protocol: AuditedCall['protocol'], status: number | null): { level: 'info' | 'warn' | 'error'; message: string } {

@@ -12,24 +12,11 @@ import { type FileHandle, lstat, mkdir, open, readdir, stat, unlink } from 'node
 import { join } from 'node:path';
 import { crypto } from '../../protocols/late-modules.js';
 import type { Caller } from '../access/caller.js';
-import type { Access } from '../context/endpoint.js';
+import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
 import { type AuditBatch, restAfter } from './batches.js';
 import { clientAddress, givenRequestId, type RequestOrigin } from './origin.js';
 import { type AuditPeriod, type AuditRotation, auditPeriod, filesToDelete } from './plan-files.js';
 import { type AuditedCall, lossLine, recordLine } from './record.js';
-
-/** What an operation is, as far as its record is concerned. */
-export interface AuditedOperation {
-  /** Of `routes.ts`. */
-  readonly name: string;
-  readonly access: Access;
-}
-
-/** Records how a call has ended: see `AuditedEnd`. problem: what else was wrong with it, made when it is asked for; null: nothing is known. */
-export type EndAudit = (status: number | null, denied: string | null, problem?: () => string | null) => void;
-
-/** Who is told of calls: the audit log, the access log, or both. */
-export type CallRecorder = Pick<AuditLog, 'begin'>;
 
 /** Plain data, which goes to other threads as it is. */
 export interface AuditSettings {
@@ -72,7 +59,7 @@ interface OpenFile {
   readonly inode: number;
 }
 
-export class AuditLog {
+export class AuditLog implements CallLog {
   readonly #counts: BigUint64Array;
   readonly #words: Int32Array;
   readonly #idStart = crypto().randomBytes(6).toString('hex');
@@ -99,17 +86,14 @@ export class AuditLog {
     await this.#open(auditPeriod(Date.now(), this.settings.rotation).file);
   }
 
-  /**
-   * A call is about to be carried out; the answer records its end. Null: it is open to all, and has no record. collection: as the request names
-   * it. origin: is looked at now, since the client may be gone afterwards.
-   */
+  /** Null for what is open to all: it has no record. */
   begin(
     protocol: AuditedCall['protocol'],
-    { access, name }: AuditedOperation,
+    { access, name }: CallOperation,
     caller: Caller,
     collection: string | null,
     origin: RequestOrigin,
-  ): EndAudit | null {
+  ): EndCall | null {
     if (access === 'open') return null;
     const { from, via } = clientAddress(origin, this.settings.trustForwarded);
     const requestId = givenRequestId(origin) ?? `${this.#idStart}-${this.#nextId++}`;

@@ -8,7 +8,9 @@ import type { DiskWatch } from '../../storage/disk/disk-watch.js';
 import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { DoorAccess } from '../access/door-access.js';
 import type { Advice } from '../advice/advice.js';
-import type { AuditLog, CallRecorder } from '../audit/audit-log.js';
+import type { AuditLog } from '../audit/audit-log.js';
+import type { TraceLog } from '../otlp/trace-log.js';
+import type { CallLog } from './call-log.js';
 import type { ClientGate } from './client-gate.js';
 import type { Endpoint } from './endpoint.js';
 import type { Reports } from './reports.js';
@@ -48,8 +50,10 @@ export interface DoorServices {
   readonly advice: Advice;
   /** Null: what clients do is not recorded. */
   readonly audit: AuditLog | null;
-  /** Who is told of calls that the doors of this thread answer, in the place of `audit`. */
-  readonly recorder?: CallRecorder;
+  /** Null: no traces are sent. */
+  readonly traces: TraceLog | null;
+  /** Both of them, for the doors of the main thread; null: there is neither. */
+  readonly calls: CallLog | null;
   /** Which clients may connect; null: all. */
   readonly clients: ClientGate | null;
   /** What to tell on every page about a node that is open to others; null: it is not. */

@@ -6,10 +6,10 @@ import { callerFrom } from '../access/door-access.js';
 import type { KnownCallers } from '../access/known-callers.js';
 import { takeBytes } from '../context/socket-bytes.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
-import type { GrpcAudit } from './audited-calls.js';
 import { type CallHead, callHead, originOfCall } from './call-head.js';
 import { Http2Session } from './http2-session.js';
 import { type Http2Stream, NO_HANDLER, type StreamHandler } from './http2-stream.js';
+import type { LoggedCalls } from './logged-calls.js';
 import type { Served } from './methods.js';
 import { isRare, type RareStreams } from './rare-streams.js';
 import { INTERNAL, UNIMPLEMENTED } from './status.js';
@@ -21,7 +21,7 @@ export interface ConnectionContext extends CallLimits {
   readonly methods: ReadonlyMap<string, Served>;
   readonly rare: RareStreams;
   /** Null: what clients do is not recorded. */
-  readonly audit: GrpcAudit | null;
+  readonly calls: LoggedCalls | null;
   /** Null: there are no keys. */
   readonly callers: KnownCallers | null;
   readonly refuse: RefuseStranger;
@@ -116,7 +116,7 @@ export class Connection {
     const served = this.context.methods.get(head.path);
     const refused = caller.kind === 'stranger' ? this.context.refuse(head.path, caller) : null;
     if (refused !== null) {
-      this.context.audit?.refused(head.path, caller, originOfCall(head, this.address()), refused);
+      this.context.calls?.refused(head.path, caller, originOfCall(head, this.address()), refused);
       session.answerEmpty(stream, statusFields(refused.code, refused.details, refused.metadata));
       return NO_HANDLER;
     }

@@ -15,8 +15,8 @@ import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js
 import type { Caller } from '../access/caller.js';
 import { checkAccess } from '../access/decide.js';
 import type { KnownCallers } from '../access/known-callers.js';
-import type { AuditLog } from '../audit/audit-log.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
+import type { CallLog } from '../context/call-log.js';
 import { ClientGate } from '../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../context/collection-stats.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
@@ -24,8 +24,8 @@ import { isGood } from '../context/request-stats.js';
 import { SharedCounts } from '../context/shared-counts.js';
 import { pointsRequest } from '../handlers/points.js';
 import { timeField, timeTag } from './answer-time.js';
-import { GrpcAudit } from './audited-calls.js';
 import { GrpcListener } from './listener.js';
+import { LoggedCalls } from './logged-calls.js';
 import type { CallContext, Served, ServedOutcome } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
 import type { FromGrpcDoor, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
@@ -52,19 +52,19 @@ export class GrpcReaderDoor {
     private readonly settings: GrpcReaderSettings,
     /** By `settings.access`. */
     private readonly callers: KnownCallers | null,
-    /** By `settings.audit`. */
-    private readonly auditLog: AuditLog | null,
+    /** By `settings.audit` and `settings.traces`. */
+    private readonly callLog: CallLog | null,
   ) {
     const { clients, counts, messageBytesMax, rows, tls } = settings;
     this.counts = new SharedCounts(counts);
     const methods = new Map(rows.map((row) => [row.path, this.served(row)]));
-    const audit = auditLog === null ? null : new GrpcAudit(auditLog, rows);
+    const calls = callLog === null ? null : new LoggedCalls(callLog, rows);
     const outcomes = new Map(rows.map((row) => [row.path, noRoomOutcome(row)]));
     const noRoom = (path: string) => outcomes.get(path) as ReturnType<typeof noRoomOutcome>;
     const { memory: ledger } = reader;
     const context = {
-      methods: audit?.recorded(methods) ?? methods,
-      audit,
+      methods: calls?.recorded(methods) ?? methods,
+      calls,
       callers,
       refuse: strangerRefusal(rows, ({ at }, status) => this.counts.record(at, status, 0, Date.now())),
       messageBytesMax,
@@ -102,7 +102,7 @@ export class GrpcReaderDoor {
         return;
       case 'close':
         void this.listener.close().then(async () => {
-          await this.auditLog?.close();
+          await this.callLog?.close();
           this.post({ kind: 'closed' });
           this.port.close();
         });

@@ -37,7 +37,17 @@ export async function openGrpcInReaders(
   const clients = services.clients?.data ?? null;
   const access = services.access?.callers.settings ?? null;
   const audit = services.audit?.settings ?? null;
-  await servers.open((current) => ({ ...address, tls: current, access, audit, rows, clients, counts: services.grpcStats.share().buffer }));
+  const traces = services.traces?.settings ?? null;
+  await servers.open((current) => ({
+    ...address,
+    tls: current,
+    access,
+    audit,
+    traces,
+    rows,
+    clients,
+    counts: services.grpcStats.share().buffer,
+  }));
   return servers;
 }
 

@@ -8,6 +8,7 @@ import type { CollectionBatch } from '../context/collection-stats.js';
 import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
 import type { DoorTls } from '../context/tls-sockets.js';
+import type { TraceSettings } from '../otlp/trace-log.js';
 import type { ServedOutcome } from './methods.js';
 
 /** A method, without what carries it out. */
@@ -33,6 +34,8 @@ export interface GrpcReaderSettings {
   readonly access: AccessSettings | null;
   /** Null: there is no audit log. */
   readonly audit: AuditSettings | null;
+  /** Null: no traces are sent. */
+  readonly traces: TraceSettings | null;
   readonly rows: readonly GrpcRow[];
   /** Which clients may connect; null: all. */
   readonly clients: GateData | null;

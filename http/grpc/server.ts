@@ -8,8 +8,8 @@ import type { DoorThreads } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import type { DoorTls } from '../context/tls-sockets.js';
 import { ROUTES } from '../routes.js';
-import { GrpcAudit } from './audited-calls.js';
 import { GrpcListener } from './listener.js';
+import { LoggedCalls } from './logged-calls.js';
 import { servedMethods } from './methods.js';
 import { noRoomOutcome } from './no-room.js';
 import { grpcRowOf, openGrpcInReaders } from './reader-doors.js';
@@ -69,11 +69,10 @@ async function openHere(services: DoorServices, { host, logRequests, maxMessageB
   const callers = services.access?.callers ?? null;
   const rows = [...methods.keys()].map(grpcRowOf);
   const refuse = strangerRefusal(rows, ({ at }, status) => services.grpcStats.record(at, status, 0, services.dateMs()));
-  const recorder = services.recorder ?? services.audit;
-  const audit = recorder === null ? null : new GrpcAudit(recorder, rows);
+  const calls = services.calls === null ? null : new LoggedCalls(services.calls, rows);
   const limits = { messageBytesMax: maxMessageBytes, ledger, noRoom };
-  const recorded = audit?.recorded(methods) ?? methods;
-  const listener = new GrpcListener({ methods: recorded, audit, callers, refuse, ...limits, clients, nowMs, monotonicMs }, tls);
+  const recorded = calls?.recorded(methods) ?? methods;
+  const listener = new GrpcListener({ methods: recorded, calls, callers, refuse, ...limits, clients, nowMs, monotonicMs }, tls);
   return {
     port: await listener.listen({ host, port }),
     renew: (renewed) => listener.renew(renewed),

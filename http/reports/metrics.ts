@@ -186,7 +186,12 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
   }
 }
 
-function writeDoors(writer: MetricsWriter, { audit, clients }: DoorServices): void {
+function writeDoors(writer: MetricsWriter, { audit, clients, traces }: DoorServices): void {
+  if (traces !== null) {
+    const { lost, sent } = traces.counts();
+    const name = 'trace_spans_total';
+    writer.family(name, 'counter', 'spans of traces').sample(name, { outcome: 'sent' }, sent).sample(name, { outcome: 'lost' }, lost);
+  }
   if (audit !== null) {
     const { lost, written } = audit.counts();
     const name = 'audit_records_total';

@@ -13,8 +13,8 @@ import type { QueryParameters } from '../../protocols/rest/parameters.js';
 import { ANYONE, type Caller } from '../access/caller.js';
 import { credentialOf } from '../access/credentials.js';
 import { decideAccess, denialError } from '../access/decide.js';
-import type { AuditedOperation, EndAudit } from '../audit/audit-log.js';
 import { errorBody, noRoomFor, shownFacts } from '../context/answer.js';
+import type { CallOperation, EndCall } from '../context/call-log.js';
 import type { ClientGate } from '../context/client-gate.js';
 import type { DoorServices } from '../context/services.js';
 import { TlsSockets } from '../context/tls-sockets.js';
@@ -22,16 +22,16 @@ import { UnsentBytes } from '../context/unsent-bytes.js';
 import { type DownloadRoute, type PlainRoute, ROUTES, type Route, type UploadRoute } from '../routes.js';
 import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
-import { ended, originOf } from './calls/audited-end.js';
 import { AnswerEncoder } from './calls/encode-answer.js';
+import { ended, originOf } from './calls/logged-end.js';
 import { WITHOUT_TLS_REST } from './calls/no-tls.js';
 import { parseQueryString } from './calls/query-string.js';
 import { emptyReply, errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
 import { wrongFields } from './check-fields.js';
-import { auditedReply } from './fast/audited-reply.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
+import { loggedReply } from './fast/logged-reply.js';
 import { misdirection } from './misdirected.js';
 import { PAGES_PATH, Pages, pageHeaders } from './pages.js';
 import { HEADERS_MS, RequestTimes } from './request-times.js';
@@ -203,8 +203,8 @@ class Door {
   plain(request: FastRequest): RestReply | null | Promise<RestReply | null> {
     const { services, settings } = this;
     const answer = (): Promise<RestReply | null> => answerCall(services, settings.logRequests, fastCall(request));
-    const audit = services.recorder ?? services.audit;
-    return audit === null ? answer() : auditedReply(audit, ROUTES[request.found.at] as Route, request, answer);
+    const { calls } = services;
+    return calls === null ? answer() : loggedReply(calls, ROUTES[request.found.at] as Route, request, answer);
   }
 
   /** Whether the request gets no other answer: what is wrong with its head ends the connection. */
@@ -222,7 +222,7 @@ class Door {
   async answer(route: PlainRoute, at: number, request: FastifyRequest, response: ServerResponse): Promise<void> {
     const caller = this.callerOf(request.raw);
     const path = request.params as Readonly<Record<string, string>>;
-    const end = this.audited(route, caller, path, request.raw);
+    const end = this.logged(route, caller, path, request.raw);
     const body = new RequestBody(request.raw, route, this.services.memory.ledger, this.settings.maxBodyBytes);
     const answer = await answerCall(this.services, this.settings.logRequests, {
       route,
@@ -255,7 +255,7 @@ class Door {
     const path = params as Readonly<Record<string, string>>;
     const contentType = contentTypeOf(raw);
     const caller = this.callerOf(raw);
-    const end = this.audited(route, caller, path, raw);
+    const end = this.logged(route, caller, path, raw);
     const call = { route, at, url, path, query: query as QueryParameters, caller, request: raw, response, contentType };
     const answer = await answerTransfer(this.services, logRequests, call);
     ended(end, answer as Pick<RestReply, 'denied' | 'status'> | null);
@@ -309,12 +309,12 @@ class Door {
     const caller = this.callerOf(request);
     const denial = decideAccess(caller, UNKNOWN_PATH, null);
     if (denial === null) return null;
-    return ended(this.audited(UNKNOWN_PATH, caller, {}, request), errorReply(denialError(denial), READING, 0));
+    return ended(this.logged(UNKNOWN_PATH, caller, {}, request), errorReply(denialError(denial), READING, 0));
   }
 
-  private audited(operation: AuditedOperation, caller: Caller, path: RestCall['path'], request: IncomingMessage): EndAudit | null {
-    const audit = this.services.recorder ?? this.services.audit;
-    return audit === null ? null : audit.begin('rest', operation, caller, path.collection_name ?? null, originOf(request));
+  private logged(operation: CallOperation, caller: Caller, path: RestCall['path'], request: IncomingMessage): EndCall | null {
+    const { calls } = this.services;
+    return calls === null ? null : calls.begin('rest', operation, caller, path.collection_name ?? null, originOf(request));
   }
 
   private callerOf({ rawHeaders }: IncomingMessage): Caller {

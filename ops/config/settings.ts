@@ -150,6 +150,14 @@ export const SETTINGS = {
     max_log_files: integerLeaf(7, POSITIVE),
     trust_forwarded_headers: flagLeaf(false),
   },
+  // Troupe's own: traces and metrics for a collector that speaks OTLP over HTTP.
+  otlp: {
+    endpoint: orNull(textLeaf('')),
+    headers: textListLeaf(),
+    service_name: textLeaf('troupe'),
+    trace_ratio: fraction(0.01),
+    metrics_period_sec: integerLeaf(30, NOT_NEGATIVE),
+  },
 } as const;
 
 /** Other names of settings, as key paths. */

@@ -14,8 +14,8 @@ import { steadyNowMs } from '../../../storage/threads/clock.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import { decideAccess, denialError } from '../../access/decide.js';
 import type { KnownCallers } from '../../access/known-callers.js';
-import type { AuditLog } from '../../audit/audit-log.js';
 import { noRoomFor } from '../../context/answer.js';
+import type { CallLog } from '../../context/call-log.js';
 import { addressLine } from '../../context/client-address.js';
 import { ClientGate } from '../../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../../context/collection-stats.js';
@@ -29,10 +29,10 @@ import { checkedRead, hasBody } from '../calls/check-head.js';
 import { AnswerEncoder } from '../calls/encode-answer.js';
 import { WITHOUT_TLS_REST } from '../calls/no-tls.js';
 import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
-import { auditedReply } from '../fast/audited-reply.js';
 import type { FastRequest } from '../fast/connection.js';
 import { requestFinder } from '../fast/find-request.js';
 import { FastFront } from '../fast/front.js';
+import { loggedReply } from '../fast/logged-reply.js';
 import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.js';
 
 /** The part of a reader that answers without the main thread. */
@@ -71,8 +71,8 @@ export class ReaderDoor {
     private readonly settings: ReaderDoorSettings,
     /** By `settings.access`. */
     private readonly callers: KnownCallers | null,
-    /** By `settings.audit`. */
-    private readonly audit: AuditLog | null,
+    /** By `settings.audit` and `settings.traces`. */
+    private readonly calls: CallLog | null,
   ) {
     const { clients, counts, maxBodyBytes, packFromBytes, rows, tls } = settings;
     const gate = clients === null ? null : new ClientGate(clients);
@@ -83,7 +83,7 @@ export class ReaderDoor {
       ledger: reader.memory,
       encoder: new AnswerEncoder({ minBytes: packFromBytes, ledger: reader.memory, isMain: false }),
       refuse: ({ at }) => this.#refuse(at),
-      answer: (request) => (audit === null ? this.#answer(request) : this.#audited(audit, request)),
+      answer: (request) => (calls === null ? this.#answer(request) : this.#logged(calls, request)),
       handOn: (socket) => this.#pipe(socket),
     });
     const take = (socket: Socket): void => this.#front.take(socket);
@@ -137,13 +137,13 @@ export class ReaderDoor {
   }
 
   async #end(): Promise<void> {
-    await this.audit?.close();
+    await this.calls?.close();
     this.#post({ kind: 'closed' });
     this.port.close();
   }
 
-  #audited(audit: AuditLog, request: FastRequest): RestReply | null | Promise<RestReply | null> {
-    return auditedReply(audit, this.settings.rows[request.found.at] as DoorRow, request, () => this.#answer(request));
+  #logged(calls: CallLog, request: FastRequest): RestReply | null | Promise<RestReply | null> {
+    return loggedReply(calls, this.settings.rows[request.found.at] as DoorRow, request, () => this.#answer(request));
   }
 
   #answer(request: FastRequest): RestReply | Promise<RestReply | null> {

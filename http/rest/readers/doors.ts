@@ -67,11 +67,13 @@ export async function openRestInReaders(
   const clients = services.clients?.data ?? null;
   const access = services.access?.callers.settings ?? null;
   const audit = services.audit?.settings ?? null;
+  const traces = services.traces?.settings ?? null;
   await servers.open((current) => ({
     ...address,
     tls: current,
     access,
     audit,
+    traces,
     rows,
     refuseUnknown,
     handOnPath,

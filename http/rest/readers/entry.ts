@@ -4,6 +4,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { Reader } from '../../../storage/reader/reader.js';
 import { runReader } from '../../../storage/reader/run.js';
 import { openKnownCallers } from '../../access/known-callers.js';
+import { allCallLogs } from '../../context/call-log.js';
 import { PeerStreams } from '../../context/peer-streams.js';
 import { GrpcReaderDoor } from '../../grpc/reader-door.js';
 import type { GrpcReaderSettings } from '../../grpc/reader-messages.js';
@@ -17,6 +18,8 @@ void runReader((reader, { port, settings }) => {
 async function openDoor(reader: Reader, port: MessagePort, settings: ReaderDoorSettings | GrpcReaderSettings): Promise<void> {
   const callers = await openKnownCallers(settings.access, Date.now);
   const audit = settings.audit === null ? null : new (await import('../../audit/audit-log.js')).AuditLog(settings.audit);
-  if ('messageBytesMax' in settings) await new GrpcReaderDoor(reader, port, settings, callers, audit).listen();
-  else new ReaderDoor(reader, port, settings, callers, audit).listen();
+  const traces = settings.traces === null ? null : new (await import('../../otlp/trace-log.js')).TraceLog(settings.traces);
+  const calls = allCallLogs([audit, traces]);
+  if ('messageBytesMax' in settings) await new GrpcReaderDoor(reader, port, settings, callers, calls).listen();
+  else new ReaderDoor(reader, port, settings, callers, calls).listen();
 }

@@ -8,6 +8,7 @@ import type { CollectionBatch } from '../../context/collection-stats.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
 import type { DoorTls } from '../../context/tls-sockets.js';
 import type { UnknownFieldCount } from '../../context/unknown-fields.js';
+import type { TraceSettings } from '../../otlp/trace-log.js';
 import type { HeadRow } from '../calls/check-head.js';
 import type { RestReply } from '../calls/reply.js';
 
@@ -30,6 +31,8 @@ export interface ReaderDoorSettings {
   readonly access: AccessSettings | null;
   /** Null: there is no audit log. */
   readonly audit: AuditSettings | null;
+  /** Null: no traces are sent. */
+  readonly traces: TraceSettings | null;
   /** Answers from this length on are packed for clients that accept it; null: none. */
   readonly packFromBytes: number | null;
   /** Unknown fields of bodies are errors. */

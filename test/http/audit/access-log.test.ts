@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AccessLog, bothRecorders } from '../../../http/audit/access-log.js';
+import { AccessLog } from '../../../http/audit/access-log.js';
+import { allCallLogs } from '../../../http/context/call-log.js';
 import { nodeFor, temporaryFolder, until } from '../../process/support.js';
 
 const KEY = 'the-key-of-the-access-log-test';
@@ -89,8 +90,8 @@ test('what a node could not do is an error, what it refuses a warning, over both
   ]);
   const open = access.begin('rest', { name: 'healthz', access: 'open' }, { kind: 'anyone' }, null, { address: '', field: () => undefined });
   assert.equal(open, null, 'probes are not told');
-  const both = bothRecorders(access, access);
-  both.begin('rest', { name: 'count_points', access: 'global' }, { kind: 'anyone' }, 'c', {
+  const both = allCallLogs([access, null, access]);
+  both?.begin('rest', { name: 'count_points', access: 'global' }, { kind: 'anyone' }, 'c', {
     address: '',
     field: () => undefined,
   })?.(200, null);

@@ -202,7 +202,7 @@ test('connections that are silent or in the middle of a handshake do not keep a 
 test('gRPC over TLS: the protocol is agreed on, certificates are checked on both sides, and plain connections are told', async (t) => {
   const { memory } = (await open(t, {})).services;
   const context = {
-    audit: null,
+    calls: null,
     clients: null,
     methods: new Map(),
     messageBytesMax: 1 << 20,

@@ -271,7 +271,7 @@ test('who works on a call is told when its client gives up: at the deadline, and
     messageBytesMax: MESSAGE_BYTES_MAX,
     ledger: unlimitedLedger(),
     clients: null,
-    audit: null,
+    calls: null,
     noRoom: () => ({ kind: 'failed', code: 8, details: '', metadata: [] }),
     nowMs: Date.now,
     monotonicMs: () => performance.now(),

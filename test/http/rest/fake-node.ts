@@ -277,6 +277,8 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     unknownFields,
     advice,
     audit: options.audit ?? null,
+    traces: null,
+    calls: options.audit ?? null,
     clients: options.clients ?? null,
     exposure: options.exposure ?? null,
     log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },

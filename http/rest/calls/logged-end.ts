@@ -1,14 +1,14 @@
-/** The end of a request of REST in the audit log, and where one of Node's HTTP server comes from. */
+/** The end of a request of REST in the logs of calls, and where one of Node's HTTP server comes from. */
 
 import type { IncomingMessage } from 'node:http';
-import type { EndAudit } from '../../audit/audit-log.js';
 import type { RequestOrigin } from '../../audit/origin.js';
+import type { EndCall } from '../../context/call-log.js';
 import { addressOf } from '../../context/client-address.js';
 import type { RestReply } from './reply.js';
 
 /** reply: null where the client is gone. */
 export function ended<Reply extends (Pick<RestReply, 'denied' | 'status'> & { readonly body?: unknown }) | null>(
-  end: EndAudit | null,
+  end: EndCall | null,
   reply: Reply,
 ): Reply {
   end?.(reply?.status ?? null, reply?.denied ?? null, () => problemOf(reply?.body));

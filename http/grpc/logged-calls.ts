@@ -1,25 +1,25 @@
-/** Records calls of gRPC as they are answered. */
+/** Calls of gRPC in the logs of calls, as they are answered. */
 
 import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { schema } from '../../protocols/grpc/schema.js';
 import type { Caller } from '../access/caller.js';
-import type { AuditedOperation, CallRecorder } from '../audit/audit-log.js';
 import type { RequestOrigin } from '../audit/origin.js';
+import type { CallLog, CallOperation } from '../context/call-log.js';
 import type { Served, ServedOutcome } from './methods.js';
 import { PERMISSION_DENIED, UNAUTHENTICATED } from './status.js';
 
-type AuditedMethod = AuditedOperation & { readonly path: string };
+type LoggedMethod = CallOperation & { readonly path: string };
 type Refusal = Extract<ServedOutcome, { kind: 'failed' }>;
 
 /** Methods that there are not, and streams that tell of those that there are. */
 const UNKNOWN_METHOD = { name: 'unknown', access: 'known' } as const;
 
-export class GrpcAudit {
-  private readonly byPath: ReadonlyMap<string, AuditedMethod>;
+export class LoggedCalls {
+  private readonly byPath: ReadonlyMap<string, LoggedMethod>;
 
   constructor(
-    private readonly log: CallRecorder,
-    rows: readonly AuditedMethod[],
+    private readonly log: CallLog,
+    rows: readonly LoggedMethod[],
   ) {
     this.byPath = new Map(rows.map((row) => [row.path, row]));
   }
