@@ -6,7 +6,7 @@
  * `import.meta.url` (kernels, schemas) are found where that module was compiled to.
  */
 
-import { copyFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -19,6 +19,12 @@ const STACK_TRACES = 'stack-traces.cjs';
 
 const { THREAD_FILES } = await import(pathToFileURL(join(DIST, 'storage', 'threads', 'entries.js')).href);
 const THREADS = Object.entries(THREAD_FILES).map(([name, file]) => [name, join(DIST, 'storage', 'threads', file)]);
+
+/** UTF-16 units, and what they are escaped to (`\u2026`). */
+const BEYOND_ASCII = /[^\0-\x7f]/g;
+const ESCAPE_LENGTH = 6;
+/** Of the numbers of a source map. */
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
 /** Packages with compiled parts, and one that reads files of its own: they stay where npm has put them. */
 const OUTSIDE = ['lmdb', 'msgpackr', 'usearch', '@grpc/reflection'];
@@ -58,6 +64,7 @@ for (const folder of [FOLDER, join(DIST, '.cache')]) rmSync(folder, { recursive:
 const ENTRIES = [['main', join(DIST, 'ops', 'begin.js')], ['doors', join(DIST, 'http/rest/readers/entry.js')], ...THREADS];
 for (const [name, file] of ENTRIES) await bundleEntry(name, file);
 copyFileSync(join(ROOT, 'ops', STACK_TRACES), join(FOLDER, STACK_TRACES));
+for (const name of readdirSync(FOLDER)) if (name.endsWith('.cjs')) escapeText(join(FOLDER, name));
 
 /** One file with all that it needs at once (to find, read and check many takes longer), and one more for each part that is loaded later. */
 async function bundleEntry(name, file) {
@@ -83,4 +90,57 @@ async function bundleEntry(name, file) {
     minify: { compress: false, mangle: false, codegen: true },
   });
   await bundle.close();
+}
+
+/**
+ * Writes a program's characters beyond ASCII as escapes: V8 keeps a text with one of them, which each thread does, at two bytes a character.
+ * Columns of the source map move along.
+ */
+function escapeText(file) {
+  const mapFile = `${file}.map`;
+  const map = existsSync(mapFile) ? JSON.parse(readFileSync(mapFile, 'utf8')) : { mappings: '' };
+  const mappings = map.mappings.split(';');
+  const lines = readFileSync(file, 'utf8').split('\n');
+  for (const [at, line] of lines.entries()) {
+    const columns = [...line.matchAll(BEYOND_ASCII)].map(({ index }) => index);
+    if (columns.length === 0) continue;
+    if (columns.some((column) => line[column - 1] === '\\')) throw new Error(`${file}: cannot escape what follows a backslash`);
+    lines[at] = line.replace(BEYOND_ASCII, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    if (mappings[at]) mappings[at] = moveColumns(mappings[at], columns);
+  }
+  writeFileSync(file, lines.join('\n'));
+  if (existsSync(mapFile)) writeFileSync(mapFile, JSON.stringify({ ...map, mappings: mappings.join(';') }));
+}
+
+/** The segments of one line whose characters at these columns have each become an escape. A segment begins with how far it is from the last. */
+function moveColumns(segments, columns) {
+  let column = 0;
+  let escaped = 0;
+  let moved = 0;
+  const next = segments.split(',').map((segment) => {
+    const [distance, length] = readNumber(segment);
+    column += distance;
+    while (escaped < columns.length && columns[escaped] < column) escaped++;
+    const before = moved;
+    moved = column + escaped * (ESCAPE_LENGTH - 1);
+    return printNumber(moved - before) + segment.slice(length);
+  });
+  return next.join(',');
+}
+
+/** The number at the start of a segment, 5 bits a digit, the lowest of all its sign; and how many digits it has. */
+function readNumber(segment) {
+  let bits = 0;
+  for (let at = 0; ; at++) {
+    const digit = DIGITS.indexOf(segment[at]);
+    bits |= (digit & 31) << (5 * at);
+    if (digit < 32) return [bits & 1 ? -(bits >> 1) : bits >> 1, at + 1];
+  }
+}
+
+function printNumber(value) {
+  let text = '';
+  let bits = value < 0 ? (-value << 1) | 1 : value << 1;
+  for (; bits > 31; bits >>= 5) text += DIGITS[(bits & 31) | 32];
+  return text + DIGITS[bits];
 }

@@ -56,15 +56,27 @@ export type ServedOutcome =
 type Run = (bytes: Buffer, deadlineMs: number, context: CallContext, asked: { collection?: string | undefined }) => Promise<Uint8Array[]>;
 
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
+const METHOD_PATHS: readonly string[] = [...GRPC_METHOD_NAMES.map((name) => `/${name}`), HEALTH_CHECK];
 const SERVING = 1;
 const NOT_SERVING = 2;
 /** Tag of field 1 as a number. */
 const HEALTH_STATUS_HEAD = 8;
 
-/** All methods by path. logRequests: write a debug line for each call. */
+/**
+ * All methods by path. The schema is read, and a method made, with the first call: readers answer most calls, and a start should wait for
+ * neither. logRequests: write a debug line for each call.
+ */
 export function servedMethods(services: DoorServices, logRequests: boolean): ReadonlyMap<string, Served> {
   const methods = new Methods(services, logRequests);
-  return new Map([...schema().methods.values()].map((method) => [method.path, methods.served(method)]));
+  return new Map(METHOD_PATHS.map((path) => [path, servedLate(() => methods.served(schema().methods.get(path) as GrpcMethod))]));
+}
+
+function servedLate(make: () => Served): Served {
+  let served: Served | undefined;
+  return (message, deadlineMs, context) => {
+    served ??= make();
+    return served(message, deadlineMs, context);
+  };
 }
 
 /** Holds no state of a call. */

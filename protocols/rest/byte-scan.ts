@@ -25,11 +25,17 @@ const CLOSE_LIST = 0x5d;
 const CLOSE_OBJECT = 0x7d;
 const BACKSLASH = 0x5c;
 
-const floats = new FloatList();
+/** Made with the first body that is scanned: the main thread scans none, and compiling the kernel takes some milliseconds. */
+let floats: FloatList | undefined;
+
+function floatList(): FloatList {
+  floats ??= new FloatList();
+  return floats;
+}
 
 /** Commas and opening brackets outside of strings: one less than a text has values, or a few more where lists are empty. */
 export function countValueMarks(bytes: Uint8Array): number {
-  return floats.countMarks(bytes);
+  return floatList().countMarks(bytes);
 }
 
 /** Methods that answer true have stepped over something; false means: give up. */
@@ -62,16 +68,17 @@ export class ByteScanner {
   vector(): boolean {
     this.peek();
     const start = this.at;
-    const end = floats.read(this.bytes, start);
+    const list = floatList();
+    const end = list.read(this.bytes, start);
     if (end < 0) return false;
     this.at = end;
-    if (floats.count === 0) return true;
-    if (floats.remarkable) this.remarkable = true;
+    if (list.count === 0) return true;
+    if (list.remarkable) this.remarkable = true;
     const mark = `[${this.vectors.length}]`;
     this.pieces += this.textOf(this.copied, start) + mark;
     this.copied = end;
     this.removed += end - start - mark.length;
-    this.vectors.push(floats.values.slice(0, floats.count));
+    this.vectors.push(list.values.slice(0, list.count));
     return true;
   }
 

@@ -11,7 +11,8 @@ const HAS_UNSPACED = new RegExp(UNSPACED, 'u');
 /** Runs of such letters (in group 1), and words of all others. */
 const RUNS = new RegExp(`((?:${UNSPACED})+)|(?:(?!${UNSPACED})[\\p{Alphabetic}\\p{N}])+`, 'gu');
 
-const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+/** Made when it is first needed: to load the dictionaries takes some 10 ms and 3 MB in each thread. */
+let segmenter: Intl.Segmenter | undefined;
 
 /** The words of a text. Those of `prefix`, of which the beginnings are taken, are those of `word`. */
 export function tokensOf(tokenizer: Tokenizer, text: string): readonly string[] {
@@ -35,6 +36,7 @@ const PIECE_LENGTH = 256;
 
 /** Adds the words of a run, piece by piece; the last word of a piece may go on, so the next piece begins with it. */
 function addSegments(run: string, words: string[]): void {
+  segmenter ??= new Intl.Segmenter('und', { granularity: 'word' });
   for (let from = 0; from < run.length; ) {
     const isLast = from + PIECE_LENGTH >= run.length;
     const segments = [...segmenter.segment(run.slice(from, from + PIECE_LENGTH))];

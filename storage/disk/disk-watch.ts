@@ -1,8 +1,9 @@
 /** The disk of a storage folder as it runs: how much is free, the reserve, and what is refused (`disk-room.ts` decides). */
 
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
+import { crypto } from '../../protocols/late-modules.js';
 import { copyMarks, type DiskFigures, type DiskMarks, diskMarks, hasRoomFor, reserveMove } from './disk-room.js';
 
 export interface DiskReport extends DiskFigures, DiskMarks {
@@ -166,7 +167,7 @@ function made(file: string, bytes: number): boolean {
   try {
     const descriptor = openSync(draft, 'w');
     try {
-      const part = new Uint8Array(Uint32Array.from({ length: MEBIBYTE / 4 }, () => Math.random() * 2 ** 32).buffer);
+      const part = randomPart();
       for (let at = 0; at < bytes; at += part.length) writeSync(descriptor, part, 0, Math.min(part.length, bytes - at));
       fsyncSync(descriptor);
     } finally {
@@ -178,6 +179,28 @@ function made(file: string, bytes: number): boolean {
     rmSync(draft, { force: true });
     return false;
   }
+}
+
+const RANDOM_DEVICE = '/dev/urandom';
+
+/**
+ * Of the system: a loop that makes them has V8 load its optimizing compiler, and `node:crypto` loads OpenSSL; an idle process keeps some 6 MB
+ * of either.
+ */
+function randomPart(): Uint8Array {
+  const part = new Uint8Array(MEBIBYTE);
+  try {
+    const descriptor = openSync(RANDOM_DEVICE, 'r');
+    try {
+      for (let at = 0; at < part.length; ) at += readSync(descriptor, part, at, part.length - at, null);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // Another system.
+    crypto().randomFillSync(part);
+  }
+  return part;
 }
 
 function megabytes(bytes: number): string {

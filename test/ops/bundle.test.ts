@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const BUNDLE = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bundle');
+/** What `SourceMap` answers where it knows the place. */
+interface Found {
+  readonly originalSource: string;
+  readonly originalLine: number;
+  readonly originalColumn: number;
+}
+
+const ESCAPE = /\\u[0-9a-f]{4}/;
+
+test('programs of the bundle have ASCII alone: V8 would keep each at two bytes a character, in every thread', () => {
+  const programs = readdirSync(BUNDLE).filter((name) => name.endsWith('.cjs'));
+  const beyond = programs.filter((name) => readFileSync(join(BUNDLE, name)).some((byte) => byte > 0x7f));
+  assert.notEqual(programs.length, 0);
+  assert.deepEqual(beyond, []);
+});
+
+test('behind an escaped character the source map of the bundle still finds each function where it was written', () => {
+  const map = new SourceMap(JSON.parse(readFileSync(join(BUNDLE, 'doors.cjs.map'), 'utf8')) as SourceMapPayload);
+  const lines = readFileSync(join(BUNDLE, 'doors.cjs'), 'utf8').split('\n');
+  let looked = 0;
+  for (const [at, line] of lines.entries()) {
+    const escaped = line.search(ESCAPE);
+    if (escaped < 0) continue;
+    for (const { 1: name, index } of line.matchAll(/function ([a-z]\w+)\(/gi)) {
+      const entry = index < escaped ? undefined : (map.findEntry(at, index) as Partial<Found>);
+      if (entry?.originalSource === undefined || entry.originalSource.includes('node_modules')) continue;
+      const source = readFileSync(join(BUNDLE, entry.originalSource), 'utf8').split('\n')[entry.originalLine as number] ?? '';
+      assert.ok(source.slice(entry.originalColumn).includes(`function ${name}`), `${name}: ${source}`);
+      looked++;
+    }
+  }
+  assert.ok(looked > 100, `${looked} functions`);
+});
