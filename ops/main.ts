@@ -13,6 +13,7 @@ import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
 import type { EnginePool } from '../storage/pool/pool.js';
+import { giveBackStart } from '../storage/threads/collect-garbage.js';
 import { startBanner } from './banner.js';
 import { type ClusterStart, type CommandLineOf, parseCommandLine } from './cli.js';
 import { memberProblems, misplacedOptions, openCluster } from './cluster-start.js';
@@ -250,7 +251,13 @@ async function run(
   await startMetricsPush(settings, services, logOf('http'));
   if (services.exposure !== null) tellExposure(services.exposure, log);
   // `compose` tells of a failure.
-  node.whenReady().then(keepCompiledCode, () => {});
+  node.whenReady().then(
+    () => {
+      keepCompiledCode();
+      giveBackStart(() => node.listCollections().length === 0);
+    },
+    () => {},
+  );
 }
 
 /** Loads what sends metrics only where they are sent. */

@@ -134,6 +134,11 @@ export class Reader {
     this.context.deadline.memory = this.held;
   }
 
+  /** No collection is open in this thread. */
+  get isEmpty(): boolean {
+    return this.replicas.size === 0;
+  }
+
   receive(message: ToReader): void {
     switch (message.kind) {
       case 'read':

@@ -2,6 +2,7 @@
 
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { initChecksum } from '../disk/checksum.js';
+import { giveBackStart } from '../threads/collect-garbage.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { beginPulse, type PulseData } from '../threads/pulse.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
@@ -15,6 +16,7 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   const reader = new Reader(data, post, () => port.close(), openDoor, peers);
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
+  giveBackStart(() => reader.isEmpty);
 }
 
 /** The data of a thread that began before its pool. The next message comes after it has said that it is ready. */

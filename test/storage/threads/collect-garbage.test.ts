@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { GrowingBytes } from '../../../http/context/growing-bytes.js';
 import { memoryBudget } from '../../../storage/memory/budget.js';
 import { SharedLedger } from '../../../storage/memory/shared-ledger.js';
-import { beginCollection, GarbageCollector, LeftMemory } from '../../../storage/threads/collect-garbage.js';
+import { beginCollection, GarbageCollector, giveBackStart, LeftMemory } from '../../../storage/threads/collect-garbage.js';
 
 /** Timers of a clock that tests move, and how many garbage collections ran. */
 function fakeTime() {
@@ -78,6 +78,25 @@ test('a thread of a small container does not keep the bodies of requests that ar
   }
   const { arrayBuffers } = process.memoryUsage();
   assert.ok(arrayBuffers - before < 16 << 20, `${(arrayBuffers - before) >> 20} MB of 60 are left`);
+});
+
+test('what a start has left is given back once, by a thread that is idle then', () => {
+  for (const isIdle of [true, false]) {
+    let collections = 0;
+    const due: (() => void)[] = [];
+    const later = (run: () => void): NodeJS.Timeout => {
+      due.push(run);
+      return setTimeout(() => {}, 0);
+    };
+    giveBackStart(
+      () => isIdle,
+      () => collections++,
+      later,
+    );
+    assert.equal(collections, 0);
+    for (const run of due) run();
+    assert.deepEqual([due.length, collections], [1, isIdle ? 1 : 0]);
+  }
 });
 
 test('the main thread has its garbage collected without a stop for the whole heap', { timeout: 30_000 }, async () => {
