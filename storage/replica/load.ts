@@ -4,7 +4,6 @@
  */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { forEachBit } from '../../query/filter/bits.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import { afterPrefix, type Environment } from '../disk/lmdb.js';
 import { openIndexOf } from '../segment/index/open.js';
@@ -224,7 +223,6 @@ export function trackSealedFields(segment: SegmentRows, fields: readonly Manifes
   for (const handle of segment.handle.fieldIndexes) {
     const { field } = handle;
     if (segment.indexed.has(field) || !fields.some((known) => known.name === field)) continue;
-    segment.trackField(field);
-    forEachBit(openIndexOf(segment.handle, handle).indexedRows(), (row) => segment.setIndexed(field, row, true));
+    segment.trackField(field, openIndexOf(segment.handle, handle).indexedRows());
   }
 }

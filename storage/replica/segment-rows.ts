@@ -6,7 +6,7 @@
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { idKind, type PointId, readIdWords, writeIdWords } from '../../protocols/model/point-id.js';
 import type { BatchColumn as VectorValues } from '../../protocols/model/update.js';
-import { clearBit, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
+import { clearBit, emptyBits, forEachBit, hasBit, setBit } from '../../query/filter/bits.js';
 import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import {
@@ -301,9 +301,19 @@ export class SegmentRows {
 
   // ---------------------------------------------------------------- payload indexes
 
-  /** Starts to count the rows with a value in a field's index. */
-  trackField(field: string): void {
-    this.indexed.set(field, { bits: emptyBits(this.layout.capacity), count: 0 });
+  /** Starts to count the rows with a value in a field's index. given: those that have one already. */
+  trackField(field: string, given: Uint32Array | null = null): void {
+    const bits = emptyBits(this.layout.capacity);
+    const { deletedAt } = this;
+    let count = 0;
+    if (given !== null) {
+      bits.set(given);
+      // All rows of a segment that may be large, in one turn of the thread.
+      forEachBit(bits, (row) => {
+        if ((deletedAt[row] as number) >= HELD) count++;
+      });
+    }
+    this.indexed.set(field, { bits, count });
   }
 
   setIndexed(field: string, row: number, indexed: boolean): void {
