@@ -75,6 +75,8 @@ const TABLE: Readonly<Record<OperationName, Row>> = {
   livez: node('GET', '/livez', null, 'open', service.alive),
   readyz: node('GET', '/readyz', null, 'open', service.ready),
   telemetry: node('GET', '/telemetry', null, 'global', service.telemetry),
+  // Troupe's own.
+  telemetry_events: download('/telemetry/events', 'global', service.events),
   metrics: node('GET', '/metrics', null, 'global', service.metrics),
   openapi: node('GET', '/openapi.json', null, 'open', openapi),
   docs: node('GET', '/docs', null, 'open', service.docs),

@@ -15,6 +15,7 @@ import { Reports } from '../http/context/reports.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { UnknownFieldCounts } from '../http/context/unknown-fields.js';
+import { LiveHub } from '../http/live/hub.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { type DiskNews, DiskWatch } from '../storage/disk/disk-watch.js';
@@ -158,6 +159,7 @@ export async function compose(
     reports: new Reports(new LongWorks({ monotonicMs, later: setImmediate })),
     unknownFields,
     advice,
+    live: new LiveHub({ node, memory, monotonicMs }),
     audit,
     traces,
     calls: allCallLogs([audit, traces]),

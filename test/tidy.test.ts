@@ -27,6 +27,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 /** The one place of each package, or one for each of its uses. A folder ends in `/`. */
 const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   nact: 'actors/runtime/',
+  rxjs: 'actors/live/streams.ts',
   lmdb: 'storage/disk/lmdb.ts',
   hyparquet: 'ops/transfer/parquet.ts',
   'hyparquet-writer': 'ops/transfer/parquet.ts',

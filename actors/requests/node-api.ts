@@ -9,6 +9,8 @@ import type { PoolDepths } from '../../storage/pool/pool.js';
 import type { OwnReadsChange, RawRequest, ReadOperation, ReplicaStats, WriteOperation } from '../../storage/threads/messages.js';
 import type { BackupBoard } from '../backups/board.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
+import type { LiveChange, LiveGroup, Topic } from '../live/topics.js';
+import type { Cancel } from '../runtime/ports.js';
 import type { ActorTelemetry } from '../runtime/telemetry.js';
 import type { ReplicationStatus } from '../shard-log/view.js';
 import type { SnapshotApi } from '../snapshots/snapshot-api.js';
@@ -32,6 +34,14 @@ export interface ReplicaReport extends ReplicaFacts {
 export interface AliasView {
   readonly alias_name: string;
   readonly collection_name: string;
+}
+
+/** What changes on a node. */
+export interface LiveStreams {
+  /** Calls the listener with changes, of each topic two a second at most, until it is cancelled. */
+  subscribe(listener: (change: LiveChange) => void): Cancel;
+  /** What a topic has now, each group read when it is asked for. */
+  snapshot(topic: Topic): Iterable<LiveGroup>;
 }
 
 /**
@@ -93,6 +103,8 @@ export interface NodeApi {
   hardware(): Iterable<readonly [collection: string, usage: HardwareUsage]>;
   /** The tree of actors, from the node actor on. */
   telemetry(): ActorTelemetry;
+  /** What changes on this node, to be followed; loaded when it is first asked for. */
+  live(): Promise<LiveStreams>;
   depths(): PoolDepths;
   /** threads: threads of running builds. */
   buildBudget(): { readonly threads: number; readonly threadsMax: number; readonly waiting: number };

@@ -31,11 +31,26 @@ const DEFAULT_OPTIONS: ActorSystemOptions = { mailboxCapacity: 1024, recorderCap
 /** Tells a busy caller when another try is worth it. */
 const BUSY_RETRY_MS = 1000;
 
+/** What has become of an actor by a message, its start, a crash or its end. */
+export interface ActorEvent {
+  readonly path: string;
+  readonly kind: string;
+  /** As in `ActorTelemetry`; null: it is stopped. */
+  readonly state: string | null;
+  /** Whether the state has another tag than before. */
+  readonly isChanged: boolean;
+  readonly restarts: number;
+  /** See `ActorTelemetry.lastError`. */
+  readonly error: string | null;
+}
+
 /** A tree of actors. */
 export class ActorSystem {
   readonly options: ActorSystemOptions;
   readonly asks: Asks;
   readonly #roots = new Map<string, AnyActor>();
+  /** Null: nobody follows. */
+  follower: ((event: ActorEvent) => void) | null = null;
 
   constructor(
     readonly ports: RuntimePorts,
@@ -63,6 +78,14 @@ export class ActorSystem {
     this.#roots.set(name, actor as unknown as AnyActor);
     actor.begin();
     return actor;
+  }
+
+  /** Calls the follower, who must not throw, after each message that an actor has handled, until it is cancelled. There is one at most. */
+  follow(follower: (event: ActorEvent) => void): Cancel {
+    this.follower = follower;
+    return () => {
+      this.follower = null;
+    };
   }
 
   tree(): readonly ActorTelemetry[] {
@@ -174,6 +197,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
       this.#state = state;
       this.#perform(effects, life);
     });
+    this.#tell(true);
     this.#drainHeld();
   }
 
@@ -188,6 +212,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     this.system.asks.rejectAll(this.#queued, () => new NotTaken(this.path));
     this.system.asks.rejectAll(this.#taken, () => new TroupeError('unavailable', `${this.path} is stopped`, { reason: 'actorCrashed' }));
     this.parent.childStopped(this.name);
+    this.#tell(true);
   }
 
   childStopped(name: string): void {
@@ -206,7 +231,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     return {
       path: this.path,
       kind: this.behaviour.kind,
-      state: this.#life === null ? 'Restarting' : (this.#state?.kind ?? 'Starting'),
+      state: this.#stateName(),
       facts: this.#state === null ? {} : (this.behaviour.facts?.(this.props, this.#state) ?? {}),
       mailbox: { depth: this.#depth, capacity: this.#capacity },
       processed: this.#processed,
@@ -251,6 +276,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
     this.#depth -= 1;
     // A caller that waits no longer does not make the message void: a write it sent may still be wanted.
     if (envelope.replyTo !== 0) this.system.asks.handOver(envelope.replyTo, this.#taken);
+    const before = this.#state?.kind;
     this.#guarded(envelope, () => {
       const { state, effects } = this.behaviour.step(this.#state as State, envelope.message);
       this.#state = state;
@@ -258,6 +284,26 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
       this.#record(envelope.message, state.kind);
       this.#perform(effects, life);
     });
+    // A crash and the end are told already.
+    if (this.#life === life && !this.#stopped) this.#tell(this.#state?.kind !== before);
+  }
+
+  #tell(isChanged: boolean): void {
+    const { follower } = this.system;
+    if (follower === null) return;
+    const state = this.#stopped ? null : this.#stateName();
+    follower({
+      path: this.path,
+      kind: this.behaviour.kind,
+      state,
+      isChanged,
+      restarts: this.#restarts,
+      error: this.#lastError?.message ?? null,
+    });
+  }
+
+  #stateName(): string {
+    return this.#life === null ? 'Restarting' : (this.#state?.kind ?? 'Starting');
   }
 
   #perform(effects: readonly Effect[], life: Life<Props, Message>): void {
@@ -303,6 +349,7 @@ class Actor<Props, State extends Tagged, Message extends Tagged, Effect extends 
       this.parent.childGaveUp(this.name, facts);
       return;
     }
+    this.#tell(true);
     const delayMs = jittered(decision.delayMs, random.next());
     this.system.asks.rejectAll(
       this.#taken,

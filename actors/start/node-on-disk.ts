@@ -18,11 +18,13 @@ import { localShards } from '../collection/state.js';
 import type { ClusterApi } from '../consensus/cluster-api.js';
 import { USAGE_UNKNOWN } from '../context/node-usage.js';
 import { type ReplicaEntry, STATE_ALONE } from '../context/view.js';
+import { NodeSources } from '../live/node-sources.js';
+import type { LiveGroup, LiveSources, Topic } from '../live/topics.js';
 import type { Found, Names } from '../requests/collection-names.js';
 import { replicaFacts } from '../requests/figures.js';
 import { CollectionLimits, IndexChanges } from '../requests/limits/collection-limits.js';
 import { limitedPoints } from '../requests/limits/limited-points.js';
-import type { AliasView, LocalShard, NodeApi, ReplicaReport } from '../requests/node-api.js';
+import type { AliasView, LiveStreams, LocalShard, NodeApi, ReplicaReport } from '../requests/node-api.js';
 import { OwnPoints } from '../requests/own-points.js';
 import { OwnReadsChanges } from '../requests/own-reads.js';
 import {
@@ -60,6 +62,7 @@ export abstract class NodeOnDisk implements NodeApi {
   readonly backups = new BackupBoard();
   readonly #closing = new AbortController();
   #snapshots: Snapshots | null = null;
+  #live: Promise<LiveStreams> | null = null;
   #closed = false;
   /** Replicas of collections that are being created. */
   #making = 0;
@@ -257,6 +260,22 @@ export abstract class NodeOnDisk implements NodeApi {
     return { ...node, children: { [Symbol.iterator]: () => chained(node.children, others) } };
   }
 
+  async live(): Promise<LiveStreams> {
+    this.#live ??= import('../live/streams.js').then(({ liveChanges }) => {
+      const { clock, services, system } = this.running;
+      const sources = new NodeSources({ api: this, system, assignments: services.assignments, clock });
+      const changes = liveChanges(sources);
+      return {
+        subscribe: (listener) => {
+          const subscription = changes.subscribe(listener);
+          return () => subscription.unsubscribe();
+        },
+        snapshot: (topic) => snapshotOf(sources, topic),
+      };
+    });
+    return this.#live;
+  }
+
   depths(): PoolDepths {
     return this.pool.depths();
   }
@@ -304,6 +323,13 @@ export abstract class NodeOnDisk implements NodeApi {
 
   protected facts(): ReportFacts {
     return reportFacts(this.running.services, this.running.clock);
+  }
+}
+
+function* snapshotOf(sources: LiveSources, topic: Topic): Iterable<LiveGroup> {
+  for (const group of sources.groups(topic)) {
+    const items = sources.read({ topic, group });
+    if (items.length > 0) yield { group, items };
   }
 }
 

@@ -13,6 +13,7 @@ const TAKEN: ReadonlySet<string> = new Set<OperationName>([
   'update_collection',
   'delete_collection',
   'telemetry',
+  'telemetry_events',
   'metrics',
 ]);
 

@@ -9,6 +9,7 @@ import type { MemoryWatch } from '../../storage/memory/watch.js';
 import type { DoorAccess } from '../access/door-access.js';
 import type { Advice } from '../advice/advice.js';
 import type { AuditLog } from '../audit/audit-log.js';
+import type { LiveHub } from '../live/hub.js';
 import type { TraceLog } from '../otlp/trace-log.js';
 import type { CallLog } from './call-log.js';
 import type { ClientGate } from './client-gate.js';
@@ -48,6 +49,8 @@ export interface DoorServices {
   /** Fields of requests that the API does not have. */
   readonly unknownFields: UnknownFieldCounts;
   readonly advice: Advice;
+  /** Clients that follow what changes. */
+  readonly live: LiveHub;
   /** Null: what clients do is not recorded. */
   readonly audit: AuditLog | null;
   /** Null: no traces are sent. */

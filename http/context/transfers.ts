@@ -17,11 +17,26 @@ export interface OfferedFile {
   open(range: ArchiveRange | null): Promise<Readable>;
 }
 
-/** Names: what the path has in braces. signal: aborts when the client is gone. Throws errors of the catalogue. */
+/** Events that are sent as they come. Whoever does not read the stream to its end destroys it. */
+export interface OfferedEvents {
+  readonly kind: 'events';
+  open(): Promise<Readable>;
+}
+
+export interface DownloadRequest<Names extends string> {
+  /** What the path has in braces. */
+  readonly path: Readonly<Record<Names, string>>;
+  readonly query: QueryParameters;
+  readonly lastEventId: string | undefined;
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+/** Names: what the path has in braces. Throws errors of the catalogue. */
 export type DownloadHandler<Names extends string = never> = (
   services: DoorServices,
-  request: { readonly path: Readonly<Record<Names, string>>; readonly signal: AbortSignal },
-) => OfferedFile | Promise<OfferedFile>;
+  request: DownloadRequest<Names>,
+) => OfferedFile | OfferedEvents | Promise<OfferedFile | OfferedEvents>;
 
 /** An upload whose request is checked, before its body has come. */
 export interface AwaitedUpload {

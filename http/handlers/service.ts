@@ -1,9 +1,11 @@
 /** Operations on the node itself: what it is, how it is, and its descriptions. Each throws errors of the catalogue. */
 
-import { flagParameter, unsigned } from '../../protocols/rest/parameters.js';
+import { flagParameter, textParameter, unsigned } from '../../protocols/rest/parameters.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import type { NodeRequest } from '../context/node-request.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
+import type { DownloadRequest, OfferedEvents } from '../context/transfers.js';
+import { topicsFrom } from '../live/hub.js';
 import { writeMetrics } from '../reports/metrics.js';
 import { DETAILS_LEVEL_MAX, telemetryReport } from '../reports/telemetry.js';
 import { docsPage, docsPolicy } from './docs-page.js';
@@ -28,6 +30,13 @@ export function telemetry(services: DoorServices, { query }: NodeRequest): HttpA
   const level = Math.min(unsigned(query, 'details_level') ?? 0, DETAILS_LEVEL_MAX);
   const options = { level, anonymize: flagParameter(query, 'anonymize'), perCollection: flagParameter(query, 'per_collection') };
   return { kind: 'long', key: `telemetry ${JSON.stringify(options)}`, value: () => telemetryReport(services, options) };
+}
+
+/** What changes, as it does. */
+export function events({ live }: DoorServices, { lastEventId, query }: DownloadRequest<never>): OfferedEvents {
+  const topics = topicsFrom(textParameter(query, 'topics'));
+  const follow = query.follow === undefined || flagParameter(query, 'follow');
+  return { kind: 'events', open: () => live.open({ topics, follow, lastEventId }) };
 }
 
 export function metrics(services: DoorServices, { query }: NodeRequest): HttpAnswer {

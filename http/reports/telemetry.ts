@@ -57,6 +57,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     app: LongObject.of({
       ...appReport(services, { anonymize, detailed }),
       engine: engineReport(services, options),
+      followers: services.live.report(),
       ...(cluster === null
         ? {}
         : {

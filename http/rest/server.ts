@@ -114,6 +114,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
     renew: (renewed) => tls?.renew(renewed),
     close: (graceMs) => {
       door.closing = true;
+      services.live.close();
       tls?.close();
       return closeServer(app, server, front, tls, graceMs);
     },

@@ -25,7 +25,7 @@ export interface OperationSchema {
   /** Query parameters beside those of all reads or all writes of points. */
   readonly query?: readonly Parameter[];
   /** The answer is this text or JSON itself, without an envelope. */
-  readonly bare?: 'text/plain' | 'text/html' | 'application/json' | 'application/octet-stream';
+  readonly bare?: 'text/plain' | 'text/html' | 'application/json' | 'application/octet-stream' | 'text/event-stream';
 }
 
 const WRITTEN = ref('UpdateResult');
@@ -60,6 +60,19 @@ export const OPERATION_SCHEMAS = {
   docs: { summary: 'This description as a page', result: TEXT, bare: 'text/html' },
   get_issues: { summary: 'Hints on how collections could be used better', result: OBJECT },
   clear_issues: { summary: 'Forget those hints', result: DONE },
+  telemetry_events: {
+    summary: 'Collections, replicas, transfers, optimizations and actors as they change, as server-sent events',
+    result: TEXT,
+    bare: 'text/event-stream',
+    query: [
+      query(
+        'topics',
+        TEXT,
+        'Some of `collections`, `replicas`, `transfers`, `optimizations`, `actors`, with commas between them. Default: all.',
+      ),
+      query('follow', { type: 'boolean' }, 'False: what is there now, and the end. Default: true.'),
+    ],
+  },
 
   get_collections: { summary: 'Names of all collections', result: ref('Collections'), query: LATEST },
   get_collection: { summary: 'Settings and state of a collection', result: ref('CollectionInfo'), query: LATEST },

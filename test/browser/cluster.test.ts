@@ -2,6 +2,7 @@
 
 import { after, test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import { EventReader } from '../process/event-reader.js';
 import { temporaryFolder } from '../process/support.js';
 import { closeBrowser, openDashboard, withoutChromium } from './chromium.js';
 
@@ -18,10 +19,13 @@ test('the map of a cluster shows a killed node and its Dead replicas, their retu
   await go('cluster');
   await page.getByText('node 3', { exact: false }).first().waitFor();
   await checkAccess();
+  const events = await EventReader.open(`http://127.0.0.1:${first.port}/telemetry/events?topics=replicas`);
+  await events.until('ready', () => true);
   await third.kill();
   // A write finds out that the replicas of the killed node do not answer.
   const points = Array.from({ length: 30 }, (_, id) => ({ id, vector: [id, 1] }));
   await first.client.result('PUT', '/collections/c/points?wait=true', { points });
+  await events.until('replicas', ({ group, items }) => group === 'c' && items.some(({ state }) => state === 'Dead'));
   await page
     .getByText(/\d Dead/)
     .first()
@@ -30,6 +34,7 @@ test('the map of a cluster shows a killed node and its Dead replicas, their retu
   await page.getByText(/replicas (is|are) Dead; the others answer meanwhile/).waitFor();
   await cluster.start(third.number);
   await page.getByText('Small enough to be searched without an index').waitFor();
+  events.close();
 
   await go('collections/c/replicas');
   const menu = page.getByRole('combobox', { name: /^Move the replica of shard 0 on/ }).first();

@@ -20,6 +20,7 @@ export interface PageAnswer {
 
 const KEY = 'troupe.key';
 const refusals = new Set<() => void>();
+const keyChanges = new Set<() => void>();
 
 /** The key or token that requests carry; empty for none. */
 export function storedKey(): string {
@@ -36,6 +37,12 @@ export function storeKey(key: string, remember: boolean): void {
   sessionStorage.removeItem(KEY);
   localStorage.removeItem(KEY);
   if (key !== '') (remember ? localStorage : sessionStorage).setItem(KEY, key);
+  for (const listener of keyChanges) listener();
+}
+
+/** Calls `listener` when another key is used from now on. */
+export function onKeyChange(listener: () => void): void {
+  keyChanges.add(listener);
 }
 
 /** Calls `listener` when the node refuses a request for its key. */

@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { call } from './api.js';
+import { type Followed, follow, isFollowing } from './events.js';
 
 export interface Live<Value> {
   /** The last value; undefined before the first one. */
@@ -11,24 +12,55 @@ export interface Live<Value> {
   reload(): void;
 }
 
-/** What `load` gives, again every `periodMs` while the page is seen; 0: only once. `key` tells one thing that is asked for from another. */
-export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promise<Value>, periodMs: number): Live<Value> {
+export interface LiveOptions {
+  /** Milliseconds until it is asked for again; 0: only once. */
+  readonly periodMs: number;
+  /** What it shows: while the node tells of changes of that, it is asked for after a change. */
+  readonly followed?: Followed;
+  /** The period meanwhile, for figures that change without being told of. */
+  readonly followedPeriodMs?: number;
+}
+
+const FOLLOWED_PERIOD_MS = 15_000;
+/** Changes that come one after the other are asked for together. */
+const APART_MS = 250;
+
+/** What `load` gives, again and again while the page is seen. `key` tells one thing that is asked for from another. */
+export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promise<Value>, options: LiveOptions): Live<Value> {
+  const { followed, followedPeriodMs = FOLLOWED_PERIOD_MS, periodMs } = options;
   const [state, setState] = useState<{ key: string; value: Value | undefined; error: unknown }>({ key, value: undefined, error: null });
   const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round asks again at once
+  const followedKey = JSON.stringify(followed ?? null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round asks again at once, and what is followed is compared as text
   useEffect(() => {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isRunning = false;
+    let isOld = false;
+    const after = (milliseconds: number): void => {
+      clearTimeout(timer);
+      timer = setTimeout(run, milliseconds);
+    };
     const again = (): void => {
-      if (periodMs > 0 && !abort.signal.aborted) timer = setTimeout(run, periodMs);
+      isRunning = false;
+      if (abort.signal.aborted) return;
+      const waits = followed !== undefined && isFollowing() ? followedPeriodMs : periodMs;
+      if (isOld) after(APART_MS);
+      else if (waits > 0) after(waits);
+    };
+    const changed = (): void => {
+      if (isRunning) isOld = true;
+      else after(APART_MS);
     };
     const run = (): void => {
       if (document.hidden) {
         again();
         return;
       }
+      isRunning = true;
+      isOld = false;
       latest.current(abort.signal).then(
         (value) => {
           if (abort.signal.aborted) return;
@@ -42,17 +74,19 @@ export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promi
         },
       );
     };
+    const stop = followed === undefined ? undefined : follow(followed, changed);
     run();
     return () => {
+      stop?.();
       abort.abort();
       clearTimeout(timer);
     };
-  }, [key, periodMs, round]);
+  }, [key, periodMs, round, followedKey]);
   const reload = useCallback(() => setRound((before) => before + 1), []);
   return state.key === key ? { value: state.value, error: state.error, reload } : { value: undefined, error: null, reload };
 }
 
-/** The `result` of `GET path`, again every `periodMs`. */
-export function useResult<Value>(path: string, periodMs = 0): Live<Value> {
-  return useLive(path, (signal) => call<Value>('GET', path, undefined, signal), periodMs);
+/** The `result` of `GET path`. */
+export function useResult<Value>(path: string, options: LiveOptions): Live<Value> {
+  return useLive(path, (signal) => call<Value>('GET', path, undefined, signal), options);
 }

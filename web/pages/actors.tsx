@@ -8,10 +8,11 @@ import { bytes, count, percent, seconds } from '../model/format.js';
 import { Bar, Failure, Loading, State, Tile } from '../parts/basics.js';
 import { toneOf } from '../parts/states.js';
 
-const PERIOD_MS = 1000;
+/** Mailboxes are not told of. */
+const OPTIONS = { periodMs: 1000, followed: { topics: ['actors'] }, followedPeriodMs: 5000 };
 
 export function ActorsPage(): ReactNode {
-  const { value, error } = useResult<Telemetry>('/telemetry?details_level=10', PERIOD_MS);
+  const { value, error } = useResult<Telemetry>('/telemetry?details_level=10', OPTIONS);
   const [wanted, setWanted] = useState('');
   const [picked, setPicked] = useState<string | null>(null);
   const root = value === undefined ? undefined : actorsOf(value);

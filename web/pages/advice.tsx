@@ -10,7 +10,7 @@ import { ActDialog, Failure, Loading, State } from '../parts/basics.js';
 const PERIOD_MS = 5000;
 
 export function AdvicePage(): ReactNode {
-  const { value, error, reload } = useResult<{ readonly issues: readonly ShownIssue[] }>('/issues', PERIOD_MS);
+  const { value, error, reload } = useResult<{ readonly issues: readonly ShownIssue[] }>('/issues', { periodMs: PERIOD_MS });
   const [asked, setAsked] = useState<ShownIssue | null>(null);
   const [clears, setClears] = useState(false);
   return (

@@ -10,7 +10,8 @@ import { count } from '../model/format.js';
 import { ActDialog, Failure, Loading, State, Tile } from '../parts/basics.js';
 import { toneOf } from '../parts/states.js';
 
-const PERIOD_MS = 2000;
+/** Who can be reached is not told of. */
+const OPTIONS = { periodMs: 2000, followed: { topics: ['collections', 'replicas', 'transfers'] }, followedPeriodMs: 4000 };
 const COLLECTIONS_MAX = 50;
 
 interface Loaded {
@@ -20,7 +21,7 @@ interface Loaded {
 }
 
 export function ClusterPage(): ReactNode {
-  const { value, error, reload } = useLive('cluster', load, PERIOD_MS);
+  const { value, error, reload } = useLive('cluster', load, OPTIONS);
   const [plan, setPlan] = useState<{ readonly title: string; readonly path: string } | null>(null);
   if (value === undefined) return error === null ? <Loading /> : <Failure error={error} />;
   const { status, collections, total } = value;
@@ -163,7 +164,7 @@ interface PlanProps {
 
 /** Shows what would be moved, and does it only then. */
 function PlanDialog({ title, path, names, onClose, onDone }: PlanProps): ReactNode {
-  const { value, error } = useLive(path, (signal) => call<Plan>('POST', `${path}?dry_run=true`, undefined, signal), 0);
+  const { value, error } = useLive(path, (signal) => call<Plan>('POST', `${path}?dry_run=true`, undefined, signal), { periodMs: 0 });
   const moves = value?.moves ?? [];
   return (
     <ActDialog

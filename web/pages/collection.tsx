@@ -24,6 +24,7 @@ const TABS: readonly { readonly tab: string; readonly title: string }[] = [
   { tab: 'optimizations', title: 'Optimizations' },
   { tab: 'snapshots', title: 'Snapshots' },
 ];
+const TOPICS = ['collections', 'replicas', 'transfers', 'optimizations'];
 const PERIOD_MS = 2000;
 
 export interface CollectionReport {
@@ -33,7 +34,10 @@ export interface CollectionReport {
 }
 
 export function CollectionPage({ name, tab }: { readonly name: string; readonly tab: string }): ReactNode {
-  const { value, error, reload } = useLive(name, (signal) => load(name, signal), PERIOD_MS);
+  const { value, error, reload } = useLive(name, (signal) => load(name, signal), {
+    periodMs: PERIOD_MS,
+    followed: { topics: TOPICS, group: name },
+  });
   if (value === undefined) return error === null ? <Loading /> : <Failure error={error} />;
   const { info, cluster, optimizations } = value;
   const { tone, sentence } = conditionOf(info, cluster, optimizations);

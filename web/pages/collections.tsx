@@ -12,7 +12,7 @@ import { ActDialog, Failure, Loading, State } from '../parts/basics.js';
 
 /** More would be many requests every few seconds; the field above the table finds the others. */
 const SHOWN_MAX = 50;
-const PERIOD_MS = 3000;
+const OPTIONS = { periodMs: 3000, followed: { topics: ['collections', 'replicas', 'transfers', 'optimizations'] } };
 
 interface Row {
   readonly name: string;
@@ -29,7 +29,7 @@ interface Loaded {
 
 export function CollectionsPage(): ReactNode {
   const [wanted, setWanted] = useState('');
-  const { value, error, reload } = useLive(`collections ${wanted}`, (signal) => load(wanted, signal), PERIOD_MS);
+  const { value, error, reload } = useLive(`collections ${wanted}`, (signal) => load(wanted, signal), OPTIONS);
   const [creates, setCreates] = useState(false);
   const [deletes, setDeletes] = useState<string | null>(null);
   return (

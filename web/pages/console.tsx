@@ -118,7 +118,7 @@ function Editor({ text, onChange, onRun }: EditorProps): ReactNode {
   const area = useRef<HTMLTextAreaElement>(null);
   const [completion, setCompletion] = useState<Completion | null>(null);
   const [at, setAt] = useState(0);
-  const { value: known, error } = useLive<Known>('known', loadKnown, 0);
+  const { value: known, error } = useLive<Known>('known', loadKnown, { periodMs: 0 });
   const cursor = useRef<number | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the cursor is put where it belongs once the new text is there
   useEffect(() => {

@@ -56,7 +56,7 @@ export function MetricsPage(): ReactNode {
       const reading = readingOf(parseMetrics(text), Date.now() / 1000);
       setReadings((before) => [...before, reading].slice(-KEPT));
     },
-    PERIOD_MS,
+    { periodMs: PERIOD_MS },
   );
   return (
     <>

@@ -27,7 +27,7 @@ export function PointsTab({ name, info }: { readonly name: string; readonly info
   const [deleted, setDeleted] = useState<Point | null>(null);
   const offset = pages.at(-1) ?? null;
   const key = JSON.stringify([name, conditions, similarTo, using, offset]);
-  const { value, error, reload } = useLive(key, (signal) => load(name, { conditions, similarTo, using, offset }, signal), 0);
+  const { value, error, reload } = useLive(key, (signal) => load(name, { conditions, similarTo, using, offset }, signal), { periodMs: 0 });
   const begin = (): void => setPages([null]);
   return (
     <>

@@ -24,7 +24,7 @@ interface Move {
 }
 
 export function ReplicasTab({ name, cluster, reload }: Props): ReactNode {
-  const { value: status, error } = useResult<ShownCluster>('/cluster', PERIOD_MS);
+  const { value: status, error } = useResult<ShownCluster>('/cluster', { periodMs: PERIOD_MS });
   const [dragged, setDragged] = useState<{ readonly row: ShardRow; readonly replica: MapReplica } | null>(null);
   const [move, setMove] = useState<Move | null>(null);
   const peers = status?.peers ?? { [cluster.peer_id]: { uri: 'this node' } };

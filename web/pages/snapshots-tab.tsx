@@ -12,7 +12,7 @@ const PRIORITIES = ['snapshot', 'replica', 'no_sync'];
 
 export function SnapshotsTab({ name }: { readonly name: string }): ReactNode {
   const path = collectionPath(name, '/snapshots');
-  const { value, error, reload } = useResult<readonly ShownSnapshot[]>(path, PERIOD_MS);
+  const { value, error, reload } = useResult<readonly ShownSnapshot[]>(path, { periodMs: PERIOD_MS });
   const [work, setWork] = useState<string | null>(null);
   const [failure, setFailure] = useState<unknown>(null);
   const [restored, setRestored] = useState<ShownSnapshot | null>(null);

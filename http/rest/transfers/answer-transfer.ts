@@ -12,7 +12,7 @@ import type { DownloadRoute, UploadRoute } from '../../routes.js';
 import { type AnsweredCall, logBug, recordAnswer } from '../calls/answer-call.js';
 import { checkNodePath } from '../calls/check-head.js';
 import { errorReply, jsonReply, type RestReply, textErrorReply, textReply } from '../calls/reply.js';
-import { fileReply, type StreamReply } from './download.js';
+import { eventsReply, fileReply, type StreamReply } from './download.js';
 import { checkFormType, FormProblem, takeFormFile } from './form-file.js';
 
 export interface TransferCall<Route extends DownloadRoute | UploadRoute = DownloadRoute | UploadRoute> extends AnsweredCall {
@@ -50,10 +50,14 @@ export async function answerTransfer(
 }
 
 async function download(services: DoorServices, call: TransferCall, route: DownloadRoute): Promise<RestReply | StreamReply> {
-  const { path, request, response } = call;
+  const { path, query, request, response } = call;
   const gone = new AbortController();
   response.once('close', () => gone.abort(new Error('the client has gone away')));
-  const reply = await fileReply(await route.run(services, { path, signal: gone.signal }), request.headers, request.method === 'HEAD');
+  const { 'last-event-id': lastEventId } = request.headers;
+  const last = Array.isArray(lastEventId) ? lastEventId[0] : lastEventId;
+  const offered = await route.run(services, { path, query, lastEventId: last, signal: gone.signal });
+  const isHead = request.method === 'HEAD';
+  const reply = 'kind' in offered ? await eventsReply(offered, isHead) : await fileReply(offered, request.headers, isHead);
   // Nobody reads the stream of a client that went away meanwhile.
   if (response.destroyed && !Buffer.isBuffer(reply.body)) reply.body?.destroy();
   return reply;

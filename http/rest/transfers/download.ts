@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ArchiveRange } from '../../../storage/snapshot-store/snapshot-store.js';
-import type { OfferedFile } from '../../context/transfers.js';
+import type { OfferedEvents, OfferedFile } from '../../context/transfers.js';
 import { type RestReply, textReply } from '../calls/reply.js';
 import { wantedRange } from './byte-range.js';
 
@@ -39,6 +39,13 @@ export async function fileReply(file: OfferedFile, asked: PartHeaders, isHead: b
   const { end, start } = wanted;
   const part = ['content-range', `bytes ${start}-${end}/${size}`, 'content-length', String(end - start + 1)];
   return { status: 206, headers: [...shared, ...part], body: await open(wanted) };
+}
+
+/** isHead: no event is waited for. */
+export async function eventsReply(events: OfferedEvents, isHead: boolean): Promise<StreamReply> {
+  // Proxies are asked to hold nothing back.
+  const headers = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-store', 'x-accel-buffering', 'no'];
+  return { status: 200, headers, body: isHead ? null : await events.open() };
 }
 
 /** Sends a body at the client's pace. Rejects with the error of the body if it breaks, after the connection is cut; not if the client goes away. */

@@ -447,3 +447,27 @@ test('a promise that an effect began and that ends in a broken invariant is a cr
   );
   assert.match(tree(system).lastError?.message ?? '', /invariant Wal-W2 is broken: out of order/);
 });
+
+test('whoever follows hears of each message, of changed states, of crashes and of the end, and nothing after that', () => {
+  const { world, system, actor } = setUp();
+  const heard: string[] = [];
+  const stop = system.follow(({ error, isChanged, path, state }) =>
+    heard.push(`${path} ${state}${isChanged ? ' changed' : ''} ${error ?? ''}`),
+  );
+  actor.tell({ kind: 'add', amount: 1 });
+  actor.tell({ kind: 'explode' });
+  world.deliver();
+  world.advance(1000);
+  actor.tell({ kind: 'stop' });
+  world.deliver();
+  assert.deepEqual(heard.splice(0), [
+    '/top Counting ',
+    '/top Restarting changed boom',
+    '/top Counting changed boom',
+    '/top null changed boom',
+  ]);
+  stop();
+  system.spawn(counter(), 'another', NO_FAILURES, () => {}).tell({ kind: 'add', amount: 1 });
+  world.deliver();
+  assert.deepEqual(heard, []);
+});

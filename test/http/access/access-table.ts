@@ -123,7 +123,7 @@ export const ACCESS_CASES: readonly AccessCase[] = [
     'GET /openapi.json openapi',
     'GET /docs docs',
   ),
-  ...cases('Y N', 'GET /telemetry telemetry', 'GET /metrics metrics'),
+  ...cases('Y N', 'GET /telemetry telemetry', 'GET /telemetry/events?follow=false telemetry_events', 'GET /metrics metrics'),
   ...cases('Y P', 'GET /issues get_issues'),
   ...cases('M', 'DELETE /issues clear_issues'),
 ];

@@ -12,6 +12,7 @@ import { Reports } from '../../../http/context/reports.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
 import type { DoorServices } from '../../../http/context/services.js';
 import { UnknownFieldCounts } from '../../../http/context/unknown-fields.js';
+import { LiveHub } from '../../../http/live/hub.js';
 import type { LoneReader } from '../../../http/rest/readers/door.js';
 import { ReaderDoor } from '../../../http/rest/readers/door.js';
 import type { ReaderDoorSettings } from '../../../http/rest/readers/messages.js';
@@ -276,6 +277,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     reports: new Reports(options.works ?? new LongWorks({ monotonicMs: () => performance.now(), later: setImmediate })),
     unknownFields,
     advice,
+    live: new LiveHub({ node: node as unknown as NodeApi, memory, monotonicMs }),
     audit: options.audit ?? null,
     traces: null,
     calls: options.audit ?? null,
