@@ -1,6 +1,6 @@
 /**
  * The commands behind `npm start`, `npm test`, `npm run build`, `package`, `dev`, `check`, `bench`, `fuzz`, `hostile`, `faults`, `simulate`, `demo`,
- * `tables`, `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
+ * `tables`, `screenshots`, `cluster` and `clients:python`: each brings the packages and the build up to date first, so that all of them work as the
  * first command in a fresh clone.
  * Runs before anything is installed: Node's own modules only.
  */
@@ -104,6 +104,11 @@ const commands = {
     await install();
     await buildIfNeeded();
     await spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'process', 'faults', 'main.js'), ...rest]);
+  },
+  async screenshots() {
+    await install();
+    await buildIfNeeded();
+    await spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'browser', 'screenshots.js')]);
   },
   async tables() {
     await install();

@@ -10,14 +10,18 @@ import { CollectionPage } from './pages/collection.js';
 import { CollectionsPage } from './pages/collections.js';
 import { ConsolePage } from './pages/console.js';
 import { MetricsPage } from './pages/metrics.js';
+import { StorageSnapshotsPage } from './pages/storage-snapshots.js';
 import { TokenPage } from './pages/token.js';
+import { TransfersPage } from './pages/transfers.js';
 import { ActDialog } from './parts/basics.js';
 
 const PAGES: readonly { readonly path: string; readonly title: string }[] = [
   { path: 'collections', title: 'Collections' },
   { path: 'console', title: 'Console' },
   { path: 'cluster', title: 'Cluster' },
-  { path: 'advice', title: 'Advice' },
+  { path: 'transfers', title: 'Transfers' },
+  { path: 'snapshots', title: 'Snapshots' },
+  { path: 'advice', title: 'Why and advice' },
   { path: 'actors', title: 'Actors' },
   { path: 'metrics', title: 'Metrics' },
   { path: 'jwt', title: 'Tokens' },
@@ -76,6 +80,10 @@ function Page({ page, rest }: { readonly page: string; readonly rest: readonly s
       return <ConsolePage />;
     case 'cluster':
       return <ClusterPage />;
+    case 'transfers':
+      return <TransfersPage />;
+    case 'snapshots':
+      return <StorageSnapshotsPage />;
     case 'advice':
       return <AdvicePage />;
     case 'actors':

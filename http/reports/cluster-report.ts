@@ -21,7 +21,10 @@ export function clusterReport(cluster: ClusterApi): Json {
   const status = cluster.status();
   const { peerId, raft } = status;
   const uris = urisOf(cluster.state());
-  const failures = [...status.connections].filter(([, { failures }]) => failures > 0);
+  // A follower sends the other followers nothing, and is to say all the same whom it cannot reach.
+  const failures = [...status.connections].filter(
+    ([, { connected, failures, lastError }]) => failures > 0 || (!connected && lastError !== null),
+  );
   return {
     status: 'enabled',
     peer_id: peerId,

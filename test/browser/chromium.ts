@@ -43,8 +43,7 @@ export async function openDashboard(
   url: string,
   options: { readonly dark?: boolean; readonly width?: number } = {},
 ): Promise<Dashboard> {
-  browser ??= chromium.launch({ executablePath: program as string, args: OPTIONS });
-  const context = await (await browser).newContext({
+  const context = await (await launchBrowser()).newContext({
     viewport: { width: options.width ?? 1280, height: 900 },
     colorScheme: options.dark ? 'dark' : 'light',
     // The policy of the page refuses scripts of others, and axe is one.
@@ -77,6 +76,12 @@ export async function openDashboard(
       assert.deepEqual(violations, []);
     },
   };
+}
+
+/** The browser that all tests of a file share. */
+export function launchBrowser(): Promise<Browser> {
+  browser ??= chromium.launch({ executablePath: program as string, args: OPTIONS });
+  return browser;
 }
 
 export async function closeBrowser(): Promise<void> {

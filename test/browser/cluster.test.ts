@@ -32,6 +32,20 @@ test('the map of a cluster shows a killed node and its Dead replicas, their retu
     .waitFor();
   await go('collections');
   await page.getByText(/replicas (is|are) Dead; the others answer meanwhile/).waitFor();
+  await go('advice');
+  await page.getByText(/node \d \(.*\) cannot be reached/).waitFor();
+  await page
+    .getByText(/Shard \d on node \d is Dead: its node cannot be reached/)
+    .first()
+    .waitFor();
+  await checkAccess();
+  await go('transfers');
+  await page
+    .getByText(/waits until its node can be reached/)
+    .first()
+    .waitFor();
+  await checkAccess();
+  await go('collections');
   await cluster.start(third.number);
   await page.getByText('Small enough to be searched without an index').waitFor();
   events.close();

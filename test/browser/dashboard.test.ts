@@ -19,6 +19,8 @@ const PAGES = [
   'collections/colours/snapshots',
   'console',
   'cluster',
+  'transfers',
+  'snapshots',
   'advice',
   'actors',
   'metrics',
@@ -189,14 +191,27 @@ test('a snapshot is made and restored under another name', { skip }, async (t) =
   await client.call('DELETE', '/collections/again');
 });
 
+test('a snapshot of the whole storage is made and deleted', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  await go('snapshots');
+  await page.getByRole('button', { name: 'Make a snapshot' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('There are no snapshots of the storage on this node.').waitFor();
+});
+
 test('a filter that reads payloads becomes advice, and its button makes the index', { skip }, async (t) => {
-  await client.result('PUT', '/collections/scanned', { vectors: { size: 1, distance: 'Dot' } });
+  await client.result('PUT', '/collections/scanned', {
+    vectors: { size: 1, distance: 'Dot' },
+    optimizers_config: { indexing_threshold: 1, max_optimization_threads: 0 },
+  });
   const points = Array.from({ length: 1000 }, (_, id) => ({ id, vector: [id], payload: { shelf: id % 7 } }));
   await client.result('PUT', '/collections/scanned/points?wait=true', { points });
   const filter = { must: [{ key: 'shelf', match: { value: 3 } }] };
   await client.result('POST', '/collections/scanned/points/count', { exact: true, filter });
   const { page, go, checkAccess } = await openDashboard(t, node.url);
   await go('advice');
+  await page.getByText('Optimizations are due').waitFor();
   const card = page.getByRole('article', { name: 'UNINDEXED_FIELD/scanned/shelf' });
   await card.getByText(/reads?, \d,000 payloads/).waitFor();
   await checkAccess();

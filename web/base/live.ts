@@ -39,6 +39,7 @@ export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promi
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isRunning = false;
     let isOld = false;
+    let isSoon = false;
     const after = (milliseconds: number): void => {
       clearTimeout(timer);
       timer = setTimeout(run, milliseconds);
@@ -52,7 +53,9 @@ export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promi
     };
     const changed = (): void => {
       if (isRunning) isOld = true;
-      else after(APART_MS);
+      // Changes that go on and on put nothing off.
+      else if (!isSoon) after(APART_MS);
+      isSoon = !isRunning;
     };
     const run = (): void => {
       if (document.hidden) {
@@ -61,6 +64,7 @@ export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promi
       }
       isRunning = true;
       isOld = false;
+      isSoon = false;
       latest.current(abort.signal).then(
         (value) => {
           if (abort.signal.aborted) return;

@@ -135,7 +135,7 @@ export interface ActorReport {
   readonly mailbox: { readonly depth: number; readonly capacity: number };
   readonly processed: number;
   readonly restarts: number;
-  readonly lastError: string | null;
+  readonly lastError: { readonly message: string; readonly timeMs: number } | null;
   readonly uptimeMs: number;
   readonly recent: readonly { readonly timeMs: number; readonly message: string; readonly summary: string; readonly state: string }[];
   readonly children: readonly ActorReport[];
@@ -146,7 +146,8 @@ export interface WorkerReport {
   readonly kind: string;
   readonly begun: boolean;
   readonly up: boolean;
-  readonly stuck: string | null;
+  /** What it gives no sign of life about. */
+  readonly stuck: { readonly call: string } | null;
   readonly restarts: number;
   readonly depth: number;
   readonly processed: number;
@@ -159,12 +160,44 @@ export interface Telemetry {
     readonly startup: string;
     readonly actors?: ActorReport;
     readonly engine?: EngineReport;
+    /** Of a node of a cluster. */
+    readonly transfers?: TransferReports;
   };
   readonly actors?: ActorReport;
   readonly engine?: EngineReport;
 }
 
+/** Of the transfers that the node which is asked runs. */
+export interface TransferReports {
+  readonly running: readonly TransferReport[];
+  readonly ended: readonly TransferReport[];
+  readonly migrations: readonly Omit<TransferReport, 'from' | 'to' | 'method'>[];
+}
+
+export interface TransferReport {
+  readonly collection: string;
+  readonly shard_id: number;
+  readonly from: number;
+  readonly to: number;
+  readonly method: string;
+  readonly stage?: string;
+  readonly seconds?: number;
+  readonly points_total?: number;
+  readonly points_sent?: number;
+  readonly bytes_total?: number;
+  readonly bytes_sent?: number;
+  /** Points or bytes per second. */
+  readonly rate?: number;
+  readonly eta_seconds?: number | null;
+  readonly failures?: number;
+  readonly cause?: string | null;
+  /** Of those that ended. */
+  readonly outcome?: string;
+  readonly ended?: string;
+}
+
 export interface EngineReport {
+  readonly waitingReads?: number;
   readonly workers: readonly WorkerReport[];
   readonly memory?: { readonly budget_bytes: number; readonly used_bytes: number };
   readonly disk?: { readonly total_bytes: number; readonly free_bytes: number; readonly refuses_writes: boolean };

@@ -4,9 +4,9 @@ import type { ActorReport, CollectionCluster, CollectionInfo, Optimizations, Sho
 import { peerNames, shardRows } from './cluster-map.js';
 import { conditionOf, type Tone } from './condition.js';
 import { bytes, count } from './format.js';
-import { type ReplicaFacts, replicaReason } from './replica-reasons.js';
+import { type ReasonFacts, replicaReason } from './replica-reasons.js';
 
-export interface Finding {
+export interface NodeFinding {
   readonly tone: Tone;
   /** What it is about: a collection, the cluster, this node. */
   readonly subject: string;
@@ -35,7 +35,7 @@ const MEMORY_SHARE = 0.8;
 /** Below this part of a disk that is free it is told. */
 const DISK_SHARE = 0.05;
 
-export function findingsOf(facts: FindingFacts): Finding[] {
+export function findingsOf(facts: FindingFacts): NodeFinding[] {
   const found = [
     ...clusterFindings(facts),
     ...nodeFindings(facts.telemetry),
@@ -51,9 +51,9 @@ export function peerFailure(status: ShownCluster | undefined, peerId: number): s
   return failure === undefined ? null : (failure.latest_error ?? 'it does not answer');
 }
 
-function clusterFindings({ cluster }: FindingFacts): Finding[] {
+function clusterFindings({ cluster }: FindingFacts): NodeFinding[] {
   if (cluster === undefined || cluster.status === 'disabled') return [];
-  const found: Finding[] = [];
+  const found: NodeFinding[] = [];
   const names = peerNames(cluster.peers ?? {});
   const about = { subject: 'Cluster', more: ['cluster'] };
   if (cluster.raft_info?.leader == null)
@@ -70,9 +70,9 @@ function clusterFindings({ cluster }: FindingFacts): Finding[] {
   return found;
 }
 
-function nodeFindings(telemetry: Telemetry | undefined): Finding[] {
+function nodeFindings(telemetry: Telemetry | undefined): NodeFinding[] {
   const engine = telemetry?.app.engine;
-  const found: Finding[] = [];
+  const found: NodeFinding[] = [];
   const add = (tone: Tone, sentence: string, page: string): void => void found.push({ subject: 'This node', tone, sentence, more: [page] });
   const stuck = engine?.workers.find((worker) => worker.stuck !== null);
   if (stuck !== undefined)
@@ -103,8 +103,8 @@ function* crashing(actor: ActorReport | undefined): Iterable<{ path: string; res
   for (const child of actor.children) yield* crashing(child);
 }
 
-function collectionFindings({ cluster, info, name, optimizations }: CollectionFacts, { cluster: status }: FindingFacts): Finding[] {
-  const found: Finding[] = [];
+function collectionFindings({ cluster, info, name, optimizations }: CollectionFacts, { cluster: status }: FindingFacts): NodeFinding[] {
+  const found: NodeFinding[] = [];
   const { sentence, tone } = conditionOf(info, cluster, optimizations);
   if (tone !== 'good') found.push({ subject: name, tone, sentence, more: ['collections', name, pageFor(info, cluster)] });
   const writes = info.update_queue?.length ?? 0;
@@ -129,7 +129,7 @@ export function replicaSentences(
   const nameOf = (peerId: number): string => names.get(peerId) ?? `peer ${peerId}`;
   return shardRows(cluster).flatMap(({ replicas }) =>
     replicas.flatMap((replica) => {
-      const facts: ReplicaFacts = {
+      const facts: ReasonFacts = {
         others: replicas.filter((other) => other !== replica),
         transfers: cluster.shard_transfers,
         peerFailure: peerFailure(status, replica.peerId),

@@ -3,7 +3,7 @@
 import type { ShardTransfer } from './api-types.js';
 import type { MapReplica } from './cluster-map.js';
 
-export interface ReplicaFacts {
+export interface ReasonFacts {
   /** The other replicas of its shard. */
   readonly others: readonly Pick<MapReplica, 'state' | 'peerId'>[];
   /** Of its collection. */
@@ -14,7 +14,7 @@ export interface ReplicaFacts {
 }
 
 /** Null for a replica that serves. */
-export function replicaReason({ peerId, shardId, state }: MapReplica, facts: ReplicaFacts): string | null {
+export function replicaReason({ peerId, shardId, state }: MapReplica, facts: ReasonFacts): string | null {
   const { nameOf, others, peerFailure, transfers } = facts;
   const what = `Shard ${shardId} on ${nameOf(peerId)}`;
   if (state === 'Active') return null;

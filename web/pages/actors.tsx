@@ -107,7 +107,7 @@ function Recorder({ actor }: { readonly actor: ActorReport }): ReactNode {
       </p>
       <h3>{`Mailbox: ${mailbox.depth} of ${mailbox.capacity}`}</h3>
       <Bar share={mailbox.depth / mailbox.capacity} label="Mailbox" />
-      {lastError !== null && <div className="notice bad">{lastError}</div>}
+      {lastError !== null && <div className="notice bad">{`${timeOf(lastError.timeMs)} ${lastError.message}`}</div>}
       <h3>Flight recorder</h3>
       {recent.length === 0 && <p className="faint">It has not handled a message yet.</p>}
       <ol className="recorder">
@@ -142,7 +142,9 @@ function Workers({ workers }: { readonly workers: readonly WorkerReport[] }): Re
               <td className="mono">{name}</td>
               <td>
                 {begun ? (
-                  <State tone={stuck !== null || !up ? 'bad' : 'good'}>{stuck ?? (up ? 'up' : 'down')}</State>
+                  <State tone={stuck !== null || !up ? 'bad' : 'good'}>
+                    {stuck === null ? (up ? 'up' : 'down') : `silent: ${stuck.call}`}
+                  </State>
                 ) : (
                   <State tone="wait">not needed yet</State>
                 )}

@@ -1,4 +1,4 @@
-/** What the node has seen that could be better, and buttons that do what it advises. */
+/** Why the node or its cluster is as it is now, what it has seen that could be better, and buttons that do what it advises. */
 
 import { type ReactNode, useState } from 'react';
 import { call } from '../base/api.js';
@@ -6,6 +6,7 @@ import { useResult } from '../base/live.js';
 import { linkTo } from '../base/router.js';
 import { gravestFirst, type ShownIssue, titleOf, toneOfIssue } from '../model/issues.js';
 import { ActDialog, Failure, Loading, State } from '../parts/basics.js';
+import { Findings } from '../parts/findings.js';
 
 const PERIOD_MS = 5000;
 
@@ -16,17 +17,19 @@ export function AdvicePage(): ReactNode {
   return (
     <>
       <div className="head">
-        <h1>Advice</h1>
+        <h1>Why and advice</h1>
         <span className="grow" />
         <button type="button" disabled={value === undefined || value.issues.length === 0} onClick={() => setClears(true)}>
           Forget all
         </button>
       </div>
+      <Findings />
+      <h2>What could be better</h2>
       <Failure error={error} />
       {value === undefined && error === null && <Loading />}
       {value?.issues.length === 0 && (
         <div className="sheet">
-          <h2>Nothing to advise</h2>
+          <h3>Nothing to advise</h3>
           <p>
             This node has seen no filter that reads payloads for want of an index, no field of a request that it does not know, and no lack
             of memory or disk. In a cluster it also watches replicas that are Dead and peers that have more to do than others.
@@ -59,9 +62,9 @@ function IssueCard({ issue, onAct }: { readonly issue: ShownIssue; readonly onAc
   return (
     <article className="sheet" aria-label={id}>
       <div className="row">
-        <h2 style={{ margin: 0 }}>
+        <h3 style={{ margin: 0 }}>
           <State tone={toneOfIssue(issue)}>{titleOf(issue)}</State>
-        </h2>
+        </h3>
         {collection !== undefined && <a href={linkTo('collections', collection)}>{collection}</a>}
         <span className="grow" />
         <span className="small faint">{`since ${timestamp.replace('T', ' ').slice(0, 19)} UTC`}</span>

@@ -6,6 +6,7 @@ import { useLive } from '../base/live.js';
 import { linkTo } from '../base/router.js';
 import type { CollectionCluster, ShownCluster } from '../model/api-types.js';
 import { type MapReplica, peerNames, replicasOf } from '../model/cluster-map.js';
+import { peerFailure, replicaSentences } from '../model/findings.js';
 import { count } from '../model/format.js';
 import { ActDialog, Failure, Loading, State, Tile } from '../parts/basics.js';
 import { toneOf } from '../parts/states.js';
@@ -80,7 +81,18 @@ export function ClusterPage(): ReactNode {
               <tr key={name}>
                 <td>
                   <a href={linkTo('collections', name, 'replicas')}>{name}</a>
-                  {cluster.shard_transfers.length > 0 && <div className="small busy">{`${cluster.shard_transfers.length} transfers`}</div>}
+                  {cluster.shard_transfers.length > 0 && (
+                    <a
+                      className="small busy"
+                      style={{ display: 'block' }}
+                      href={linkTo('transfers')}
+                    >{`${cluster.shard_transfers.length} transfers`}</a>
+                  )}
+                  {replicaSentences(cluster, status).map(({ sentence, tone }) => (
+                    <div key={sentence} className={`small ${tone}`}>
+                      {sentence}
+                    </div>
+                  ))}
                 </td>
                 {[...names.keys()].map((id) => (
                   <td key={id}>
@@ -130,15 +142,15 @@ interface PeerProps {
 }
 
 function PeerHead({ id, title, status, onDrain }: PeerProps): ReactNode {
-  const failure = status.message_send_failures?.[status.peers?.[id]?.uri ?? ''] ?? status.message_send_failures?.[id];
+  const failure = peerFailure(status, id);
   const isOwn = status.peer_id === id;
   return (
     <>
-      <State tone={failure === undefined ? 'good' : 'bad'}>{`${title}${isOwn ? ' (asked)' : ''}`}</State>
+      <State tone={failure === null ? 'good' : 'bad'}>{`${title}${isOwn ? ' (asked)' : ''}`}</State>
       <div className="small">{status.peers?.[id]?.uri}</div>
       <div className="small mono">{id}</div>
       {status.raft_info?.leader === id && <span className="tag">leads</span>}
-      {failure !== undefined && <div className="small bad">{failure.latest_error ?? 'cannot be reached'}</div>}
+      {failure !== null && <div className="small bad">{failure}</div>}
       <button type="button" className="plain" onClick={onDrain}>
         Drain
       </button>

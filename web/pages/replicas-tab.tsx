@@ -5,6 +5,7 @@ import { call, collectionPath } from '../base/api.js';
 import { useResult } from '../base/live.js';
 import type { CollectionCluster, ShownCluster } from '../model/api-types.js';
 import { type MapReplica, moveRefusal, peerNames, type ShardRow, shardRows } from '../model/cluster-map.js';
+import { replicaSentences } from '../model/findings.js';
 import { count } from '../model/format.js';
 import { ActDialog, Failure } from '../parts/basics.js';
 import { toneOf } from '../parts/states.js';
@@ -83,6 +84,11 @@ export function ReplicasTab({ name, cluster, reload }: Props): ReactNode {
           </tbody>
         </table>
       </div>
+      {replicaSentences(cluster, status).map(({ sentence, tone }) => (
+        <p key={sentence} className={tone}>
+          {sentence}
+        </p>
+      ))}
       <h2>Transfers</h2>
       {cluster.shard_transfers.length === 0 && <p className="faint">No shard is on its way.</p>}
       {cluster.shard_transfers.map((transfer) => (

@@ -2,34 +2,43 @@
 
 import { type ReactNode, useRef, useState } from 'react';
 import { ApiError, call, collectionPath, headers, messageOf, send } from '../base/api.js';
-import { useResult } from '../base/live.js';
 import type { ShownSnapshot } from '../model/api-types.js';
-import { bytes } from '../model/format.js';
-import { ActDialog, Failure, Loading } from '../parts/basics.js';
+import { ActDialog } from '../parts/basics.js';
+import { type Act, SnapshotList } from '../parts/snapshot-list.js';
 
-const PERIOD_MS = 5000;
 const PRIORITIES = ['snapshot', 'replica', 'no_sync'];
+
+interface Restored {
+  readonly snapshot: ShownSnapshot;
+  readonly reload: () => void;
+}
 
 export function SnapshotsTab({ name }: { readonly name: string }): ReactNode {
   const path = collectionPath(name, '/snapshots');
-  const { value, error, reload } = useResult<readonly ShownSnapshot[]>(path, { periodMs: PERIOD_MS });
-  const [work, setWork] = useState<string | null>(null);
-  const [failure, setFailure] = useState<unknown>(null);
-  const [restored, setRestored] = useState<ShownSnapshot | null>(null);
-  const [deleted, setDeleted] = useState<ShownSnapshot | null>(null);
+  const [restored, setRestored] = useState<Restored | null>(null);
+  return (
+    <>
+      <SnapshotList
+        path={path}
+        none="There are no snapshots of this collection on this node."
+        onRestore={(snapshot, reload) => setRestored({ snapshot, reload })}
+        extra={(act, isBusy) => <UploadButton path={path} act={act} isBusy={isBusy} />}
+      />
+      {restored !== null && (
+        <RestoreDialog name={name} snapshot={restored.snapshot} onClose={() => setRestored(null)} onDone={restored.reload} />
+      )}
+    </>
+  );
+}
+
+interface UploadProps {
+  readonly path: string;
+  readonly act: Act;
+  readonly isBusy: boolean;
+}
+
+function UploadButton({ act, isBusy, path }: UploadProps): ReactNode {
   const file = useRef<HTMLInputElement>(null);
-  const act = async (title: string, run: () => Promise<void>): Promise<void> => {
-    setWork(title);
-    setFailure(null);
-    try {
-      await run();
-      reload();
-    } catch (met) {
-      setFailure(met);
-    } finally {
-      setWork(null);
-    }
-  };
   const upload = (chosen: File): Promise<void> =>
     act(`Uploading ${chosen.name} …`, async () => {
       const form = new FormData();
@@ -39,109 +48,21 @@ export function SnapshotsTab({ name }: { readonly name: string }): ReactNode {
     });
   return (
     <>
-      <div className="row" style={{ marginBottom: '1rem' }}>
-        <button
-          type="button"
-          className="main-action"
-          disabled={work !== null}
-          onClick={() => act('Making a snapshot …', async () => void (await call('POST', path)))}
-        >
-          Make a snapshot
-        </button>
-        <button type="button" disabled={work !== null} onClick={() => file.current?.click()}>
-          Upload and restore
-        </button>
-        <input
-          ref={file}
-          type="file"
-          hidden
-          onChange={(event) => {
-            const chosen = event.target.files?.[0];
-            if (chosen) void upload(chosen);
-            event.target.value = '';
-          }}
-        />
-        {work !== null && (
-          <span role="status" className="faint">
-            {work}
-          </span>
-        )}
-      </div>
-      <Failure error={failure ?? error} />
-      {value === undefined && error === null && <Loading />}
-      {value?.length === 0 && <p>There are no snapshots of this collection on this node.</p>}
-      {value !== undefined && value.length > 0 && (
-        <div className="sheet scroll">
-          <table>
-            <thead>
-              <tr>
-                <th>Name</th>
-                <th>Made</th>
-                <th className="number">Size</th>
-                <th>SHA-256</th>
-                <th>What to do</th>
-              </tr>
-            </thead>
-            <tbody>
-              {value.map((snapshot) => (
-                <tr key={snapshot.name}>
-                  <td className="mono">{snapshot.name}</td>
-                  <td>{snapshot.creation_time ?? ''}</td>
-                  <td className="number">{bytes(snapshot.size)}</td>
-                  <td className="mono" title={snapshot.checksum ?? ''}>
-                    {snapshot.checksum?.slice(0, 12) ?? 'unknown'}
-                  </td>
-                  <td>
-                    <div className="row">
-                      <button
-                        type="button"
-                        onClick={() => act('Downloading …', () => download(`${path}/${encodeURIComponent(snapshot.name)}`, snapshot.name))}
-                      >
-                        Download
-                      </button>
-                      <button type="button" onClick={() => setRestored(snapshot)}>
-                        Restore
-                      </button>
-                      <button type="button" className="danger" onClick={() => setDeleted(snapshot)}>
-                        Delete
-                      </button>
-                    </div>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {restored !== null && <RestoreDialog name={name} snapshot={restored} onClose={() => setRestored(null)} onDone={reload} />}
-      {deleted !== null && (
-        <ActDialog
-          title="Delete the snapshot?"
-          action="Delete"
-          danger
-          onAct={async () => {
-            await call('DELETE', `${path}/${encodeURIComponent(deleted.name)}`);
-            reload();
-          }}
-          onClose={() => setDeleted(null)}
-        >
-          <p className="mono">{deleted.name}</p>
-        </ActDialog>
-      )}
+      <button type="button" disabled={isBusy} onClick={() => file.current?.click()}>
+        Upload and restore
+      </button>
+      <input
+        ref={file}
+        type="file"
+        hidden
+        onChange={(event) => {
+          const chosen = event.target.files?.[0];
+          if (chosen) void upload(chosen);
+          event.target.value = '';
+        }}
+      />
     </>
   );
-}
-
-/** Through a request of its own, since a link could carry the key only in its address. */
-async function download(path: string, name: string): Promise<void> {
-  const response = await fetch(path, { headers: headers() });
-  if (!response.ok) throw new ApiError(response.status, await response.text());
-  const address = URL.createObjectURL(await response.blob());
-  const link = document.createElement('a');
-  link.href = address;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(address);
 }
 
 interface RestoreProps {

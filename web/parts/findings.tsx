@@ -5,7 +5,7 @@ import { ApiError, call, collectionPath } from '../base/api.js';
 import { useLive } from '../base/live.js';
 import { linkTo } from '../base/router.js';
 import type { CollectionCluster, CollectionInfo, Optimizations, ShownCluster, Telemetry } from '../model/api-types.js';
-import { type CollectionFacts, type Finding, findingsOf } from '../model/findings.js';
+import { type CollectionFacts, findingsOf, type NodeFinding } from '../model/findings.js';
 import { count } from '../model/format.js';
 import { Failure, Loading, State } from './basics.js';
 
@@ -18,7 +18,7 @@ const OPTIONS = {
 };
 
 interface Loaded {
-  readonly findings: readonly Finding[];
+  readonly findings: readonly NodeFinding[];
   readonly looked: number;
   readonly total: number;
 }

@@ -9,7 +9,7 @@ import { ActDialog, Failure, Loading } from './basics.js';
 
 const PERIOD_MS = 5000;
 
-export interface SnapshotPlace {
+interface Props {
   /** `/snapshots` of it. */
   readonly path: string;
   /** What to say when there are none. */
@@ -23,7 +23,7 @@ export interface SnapshotPlace {
 /** Runs what takes a while, with its title shown, and shows what it throws. */
 export type Act = (title: string, run: () => Promise<void>) => Promise<void>;
 
-export function SnapshotList({ extra, none, onRestore, path }: SnapshotPlace): ReactNode {
+export function SnapshotList({ extra, none, onRestore, path }: Props): ReactNode {
   const { value, error, reload } = useResult<readonly ShownSnapshot[]>(path, { periodMs: PERIOD_MS });
   const [work, setWork] = useState<string | null>(null);
   const [failure, setFailure] = useState<unknown>(null);

@@ -4,7 +4,8 @@ import type { LongWork } from '../../../actors/runtime/long-works.js';
 import type { PeerDetails } from '../../../cluster/peer-messages.js';
 import type { ClusterState } from '../../../cluster/state/state.js';
 import { plainCopy } from '../../../http/context/long-value.js';
-import { nodesReport } from '../../../http/reports/cluster-report.js';
+import { clusterReport, nodesReport } from '../../../http/reports/cluster-report.js';
+import { FakeCluster } from '../fake-cluster.js';
 
 const COUNT = 200;
 const PEERS = [11, 12];
@@ -76,4 +77,18 @@ test('telemetry of the cluster may pause at each replica and collection, and fin
     ],
   });
   assert.equal(finish(nodesReport(stateOf(), details, 1)).pauses, 0, 'level 1 shows no figures');
+});
+
+test('the state of the cluster names peers that cannot be reached, also where nothing was to be sent to them', () => {
+  const cluster = new FakeCluster();
+  const own = cluster.status();
+  const lost = { connected: false, failures: 0, lastError: 'no connection', lastErrorMs: 0, protocolVersion: 1, queued: 0 };
+  cluster.status = () => ({ ...own, connections: new Map([...own.connections, [14, lost], [15, { ...lost, lastError: null }]]) });
+  const { message_send_failures: failures } = clusterReport(cluster) as { message_send_failures: Record<string, { count: number }> };
+  assert.deepEqual(
+    Object.values(failures)
+      .map(({ count }) => count)
+      .sort(),
+    [0, 5],
+  );
 });
