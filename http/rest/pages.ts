@@ -13,7 +13,7 @@ export const PAGES_PATH = '/dashboard';
 export interface PageFile {
   readonly bytes: Buffer;
   readonly type: string;
-  /** In quotes. */
+  /** Weak: it is the same for the file and for the file packed. */
   readonly etag: string;
   /** Its name has a digest of what is in it, so it never changes. */
   readonly isLasting: boolean;
@@ -86,7 +86,7 @@ async function readAll(folder: string, warning: string | null): Promise<Readonly
     const path = join(entry.parentPath, entry.name);
     const read = await readFile(path);
     const bytes = relative(folder, path) === FIRST && warning !== null ? withWarning(read, warning) : read;
-    const etag = `"${crypto().createHash('sha256').update(bytes).digest('base64url')}"`;
+    const etag = `W/"${crypto().createHash('sha256').update(bytes).digest('base64url')}"`;
     const name = relative(folder, path);
     files.set(name.split(sep).join('/'), { bytes, type, etag, isLasting: name.startsWith(LASTING) });
   }

@@ -281,7 +281,10 @@ class Door {
       const file = await pages.find(path);
       if (file === null) this.send(request.raw, response, textReply(404, `The dashboard has no file ${JSON.stringify(path)}.`));
       else if (request.headers['if-none-match'] === file.etag) this.send(request.raw, response, emptyReply(304, pageHeaders(file)));
-      else this.send(request.raw, response, { ...emptyReply(200, pageHeaders(file)), type: file.type, body: file.bytes });
+      else {
+        const whole = { ...emptyReply(200, pageHeaders(file)), type: file.type, body: file.bytes };
+        this.send(request.raw, response, await this.encoder.encode(whole, request.headers['accept-encoding']));
+      }
     } catch (error) {
       this.services.log.error('the files of the dashboard could not be read', { error: String(error) });
       this.send(request.raw, response, textReply(503, 'The files of the dashboard cannot be read: npm run build makes them.'));

@@ -71,6 +71,11 @@ test('a browser that opens the node gets the dashboard, a client the JSON as bef
   await page.getByRole('heading', { level: 1, name: 'Collections' }).waitFor();
   assert.match(page.url(), /\/dashboard/);
   assert.match((await client.call('GET', '/')).text, /"title":"troupe/);
+  const [, script] = /src="(\/dashboard\/assets\/[^"]+\.js)"/.exec(await (await fetch(`${node.url}/dashboard`)).text()) ?? [];
+  const file = await fetch(`${node.url}${script}`, { headers: { 'accept-encoding': 'gzip' } });
+  assert.equal(file.headers.get('content-encoding'), 'gzip', 'the program is packed');
+  assert.ok(Number(file.headers.get('content-length')) < 200_000, 'and small enough to be there soon');
+  assert.match(await file.text(), /Collections/);
 });
 
 test('each page of a node that others reach without a key says so', { skip }, async (t) => {
