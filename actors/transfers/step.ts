@@ -2,7 +2,7 @@
  * What a node does about transfers and migrations at each look at the agreed state. No plan is kept: a start, or a new leader of a shard or of
  * consensus, goes on with what it sees.
  *
- * Its rules are Transfer-M5 to Transfer-M7 and Transfer-M11 in actors/README.md.
+ * Its rules are Transfer-M5 to Transfer-M7, Transfer-M11 and Transfer-M14 in actors/README.md.
  */
 
 import { migrationTasks } from '../../cluster/apply/migration.js';
