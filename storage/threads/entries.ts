@@ -1,4 +1,4 @@
-/** The files that worker threads start with, found here alone: compiled ones, or those of the bundle where this is part of it. */
+/** The files that worker threads, and the process that checks LMDB files, start with, found here alone: compiled ones, or those of the bundle where this is part of it. */
 
 /** Set by `ops/build-bundle.mjs`, which names its files by the keys of `THREAD_FILES`. */
 declare const TROUPE_BUNDLE: true | undefined;
@@ -11,6 +11,7 @@ export const THREAD_FILES = {
   gather: '../gather/thread.js',
   keeper: '../consensus-log/keeper.js',
   archive: '../archive/thread.js',
+  checker: '../verify/lmdb-child.js',
 };
 
 export type ThreadName = keyof typeof THREAD_FILES;

@@ -4,37 +4,18 @@
  * consensus log to be opened; what can be made anew (a replica's ids, indexes), or concerns a single answer (payloads), is
  * left to the store; so are the files that records point at, which cannot harm who reads them and are named by the store.
  *
- * This file is both sides: `verifyReplicas` and `verifyConsensus` start it as the child.
+ * `verifyReplicas` and `verifyConsensus` start the child, whose program is `lmdb-child.ts`.
  */
 
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { TroupeError } from '../../protocols/errors.js';
 import { childProcess } from '../../protocols/late-modules.js';
-import { readConsensus } from '../consensus-log/environment.js';
-import { CONSENSUS_DATABASES } from '../consensus-log/records.js';
-import { initChecksum } from '../disk/checksum.js';
 import { isMarkedMade } from '../disk/format-marker.js';
-import { DATABASES, type DatabaseName, loadLmdb, SnapshotReader } from '../disk/lmdb.js';
-import { damagedPages } from '../disk/lmdb-meta.js';
-import { decodeManifest } from '../replica/manifest.js';
-import { decodeStale, STALE_KEY } from '../replica/stale.js';
-import { decodeUnfinished, UNFINISHED_KEY } from '../replica/unfinished.js';
-import {
-  damagedRecord,
-  decodeReplicaState,
-  MANIFEST_KEY,
-  operationOfKey,
-  STATE_KEY,
-  segmentOfKey,
-  uncheck,
-  unseal,
-} from '../wal/records.js';
-
-/** The child's argument says what the folders hold. */
-const CHILD_ARGUMENTS = { replica: 'verify-lmdb', consensus: 'verify-consensus' } as const;
+import { threadEntry } from '../threads/entries.js';
+import { CAN_BEGIN, CHILD_ARGUMENTS, dataFile, type FileVerdict, HAS_OPENED, lmdbFolder } from './check-messages.js';
 
 type Kind = keyof typeof CHILD_ARGUMENTS;
 
@@ -44,17 +25,6 @@ const BYTES_PER_MS = 10_000;
 
 /** How long a child waits for another folder. */
 const IDLE_MS = 1000;
-
-/** lacking: the file could not be looked at, for want of something that comes back. */
-type Verdict = { readonly damaged: string | null } | { readonly lacking: string };
-
-/** The child's first message: it has all that it needs. */
-const CAN_BEGIN = 'canBegin';
-/**
- * The child's message for each folder: LMDB has it open, so that what ends the child from now on is the file. LMDB's `open` ends the process for
- * a lack (Room-R1); of the file it reads the meta pages, which have been read before.
- */
-const HAS_OPENED = 'hasOpened';
 
 /**
  * What is damaged in the LMDB file of each replica folder; null for nothing (or for one that has no file yet). Errors: `storage` of outcome
@@ -100,7 +70,7 @@ class Checker {
   }
 
   private start(): ChildProcess {
-    const child = childProcess().fork(fileURLToPath(import.meta.url), [CHILD_ARGUMENTS[this.kind]], {
+    const child = childProcess().fork(fileURLToPath(threadEntry('checker')), [CHILD_ARGUMENTS[this.kind]], {
       execArgv: [],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
@@ -108,7 +78,7 @@ class Checker {
     let hasBegun = false;
     this.isOutOfPatience = false;
     this.hasOpened = false;
-    child.on('message', (verdict: Verdict | typeof CAN_BEGIN | typeof HAS_OPENED) => {
+    child.on('message', (verdict: FileVerdict | typeof CAN_BEGIN | typeof HAS_OPENED) => {
       if (verdict === CAN_BEGIN) {
         hasBegun = true;
         return;
@@ -209,114 +179,6 @@ function uncheckable(folder: string, lacking: string): TroupeError {
 const replicas = new Checker('replica');
 const consensus = new Checker('consensus');
 
-// ------------------------------------------------------------------ child
-
-if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
-  const verify = process.argv[2] === CHILD_ARGUMENTS.consensus ? verifyLog : verifyReplica;
-  loadLmdb();
-  process.send(CAN_BEGIN);
-  let last: Promise<unknown> = initChecksum();
-  process.on('message', (folder: string) => {
-    last = last.then(async () => {
-      const verdict = await verify(folder);
-      await new Promise((resolve) => process.send?.(verdict, resolve));
-    });
-  });
-}
-
-function verifyReplica(folder: string): Promise<Verdict> {
-  return verdictOf(folder, DATABASES, walk);
-}
-
-function verifyLog(folder: string): Promise<Verdict> {
-  return verdictOf(folder, CONSENSUS_DATABASES, (reader) => void readConsensus(reader));
-}
-
-async function verdictOf<Name extends string>(
-  folder: string,
-  databases: readonly Name[],
-  read: (reader: SnapshotReader<Name>) => void,
-): Promise<Verdict> {
-  let reader: SnapshotReader<Name> | null = null;
-  try {
-    const damaged = damagedPages(dataFile(folder));
-    if (damaged !== null) return { damaged: `${dataFile(folder)}: ${damaged}` };
-    reader = SnapshotReader.openReadOnly(lmdbFolder(folder), databases, () => process.send?.(HAS_OPENED));
-    reader.refresh();
-    read(reader);
-    return { damaged: null };
-  } catch (error) {
-    if (isLack(error)) return { lacking: errorFacts(error).detail };
-    return { damaged: `${error instanceof TroupeError ? folder : dataFile(folder)}: ${errorFacts(error).detail}` };
-  } finally {
-    await reader?.close();
-  }
-}
-
-/** What the system refuses says nothing about the file. */
-function isLack(error: unknown): boolean {
-  return errorFacts(error).outcome === 'none' || (error as NodeJS.ErrnoException).syscall !== undefined;
-}
-
-function walk(reader: SnapshotReader): void {
-  const state = decodeReplicaState(reader.get('meta', STATE_KEY) ?? missing('meta/state'));
-  const manifest = decodeManifest(reader.get('meta', MANIFEST_KEY) ?? missing('meta/manifest'));
-  decodeStale(reader.get('meta', STALE_KEY));
-  decodeUnfinished(reader.get('meta', UNFINISHED_KEY));
-  const known = new Set([...manifest.segments.map(({ id }) => id), ...manifest.dropped]);
-  for (const database of DATABASES) {
-    let entries = 0;
-    let last: Uint8Array | null = null;
-    const isMadeAnew = database === 'ids' || database === 'index';
-    for (const { key, value } of reader.range(database, FIRST_KEY, LAST_KEY)) {
-      verifyRecord(database, key, value, state.appliedOperation);
-      // Checksums are of values: a damaged key makes a record another one's, and its own is missing.
-      const isOutOfOrder = last !== null && Buffer.compare(last, key) >= 0;
-      if (!isMadeAnew && (isOutOfOrder || !isOfSegment(database, key, known))) missing(nameOf(database, key));
-      last = key;
-      entries++;
-    }
-    // A damaged page can hide records without any other sign: deleted points would come back. Ids and indexes are made anew by the store.
-    if (!isMadeAnew && entries !== reader.entryCount(database)) missing(database);
-  }
-}
-
-const FIRST_KEY = Uint8Array.of(0);
-const LAST_KEY = Buffer.alloc(64, 0xff);
-
-function verifyRecord(database: DatabaseName, key: Uint8Array, value: Uint8Array, applied: number): void {
-  const name = (): string => nameOf(database, key);
-  if (database === 'rows') unseal(value, name);
-  else if (database === 'deleted') uncheck(value, name);
-  // What is applied is kept for other replicas only.
-  else if (database === 'wal' && operationOfKey(key) > applied) unseal(value, name);
-}
-
-/** Whether a record of rows belongs to a segment that is there, or is being removed; other records do not say. */
-function isOfSegment(database: DatabaseName, key: Uint8Array, segments: ReadonlySet<number>): boolean {
-  if (database === 'meta' || database === 'wal') return true;
-  return key.length === SEGMENT_KEY_BYTES && segments.has(segmentOfKey(key));
-}
-
-/** Of keys in `rows`, `payload` and `deleted`. */
-const SEGMENT_KEY_BYTES = 8;
-
-function nameOf(database: DatabaseName, key: Uint8Array): string {
-  return `${database}/${Buffer.from(key).toString('hex')}`;
-}
-
-function missing(name: string): never {
-  throw damagedRecord(name);
-}
-
 function replicaFolder(folder: string): string {
   return path.dirname(lmdbFolder(folder));
-}
-
-function lmdbFolder(folder: string): string {
-  return path.basename(folder) === 'lmdb' ? folder : path.join(folder, 'lmdb');
-}
-
-function dataFile(folder: string): string {
-  return path.join(lmdbFolder(folder), 'data.mdb');
 }
