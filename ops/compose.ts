@@ -19,6 +19,7 @@ import { LiveHub } from '../http/live/hub.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { type DiskNews, DiskWatch } from '../storage/disk/disk-watch.js';
+import { descriptorsMax } from '../storage/disk/machine.js';
 import { cautionAfter, type LastRun } from '../storage/memory/last-run.js';
 import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
@@ -138,6 +139,9 @@ export async function compose(
   const membership = watchMembership(node.cluster);
   const httpLog = logOf('http');
   const monotonicMs = (): number => performance.now();
+  const room = { descriptors: descriptorsMax(), memoryBytes: memory.limit.bytes };
+  // Nobody sees what comes of these numbers, so they need not be of a kind that cannot be computed.
+  const clients = clientGateFor(settings, room, pool.readers, [randomWord(), randomWord()]);
   const audit = await openAudit(settings);
   const otlp = otlpSettings(settings, identity.version);
   const traces = await openTraces(otlp, identity.version);
@@ -163,7 +167,7 @@ export async function compose(
     audit,
     traces,
     calls: allCallLogs([audit, traces]),
-    clients: clientGateFor(settings),
+    clients,
     exposure: exposureOf(settings),
     log: httpLog,
     memory,
@@ -184,6 +188,10 @@ export async function compose(
     () => {},
   );
   return { services, node, pool, started, end };
+}
+
+function randomWord(): number {
+  return Math.floor(Math.random() * 2 ** 32);
 }
 
 /** What to tell whoever asks for a collection; null: not in recovery mode. */

@@ -25,6 +25,15 @@ export type ServerOrder =
   /** Cut the connections that are left. */
   | { readonly kind: 'cut' };
 
+/** Lanes of open connections: of the main thread, and of each reader's two servers. */
+export function lanesFor(readers: number): number {
+  return 1 + 2 * readers;
+}
+
+export function laneOf(protocol: 'rest' | 'grpc', reader: number): number {
+  return 1 + 2 * reader + (protocol === 'rest' ? 0 : 1);
+}
+
 export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'counted' | 'unknownFields' }> {
   private readonly ports = new Set<MessagePort>();
   private closed: (() => void) | null = null;
@@ -39,16 +48,16 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'cou
   ) {}
 
   /** Resolves when every reader that has begun listens. settings: made anew for each server. Errors: the system's, if one cannot. */
-  open(settings: (tls: DoorTls | null) => Settings): Promise<void> {
+  open(settings: (tls: DoorTls | null, reader: number) => Settings): Promise<void> {
     return new Promise((resolve, reject) => {
       let listening = 0;
-      const missing = this.threads.openDoors(() => {
+      const missing = this.threads.openDoors((reader) => {
         const { port1, port2 } = new MessageChannel();
         this.take(port1, (error) => {
           if (error !== null) reject(error);
           else if (++listening === missing) resolve();
         });
-        return { port: port2, settings: settings(this.tls) };
+        return { port: port2, settings: settings(this.tls, reader) };
       });
     });
   }

@@ -35,6 +35,9 @@ export interface ConnectionContext extends CallLimits {
 const SOCKET_BYTES_MAX = 1 << 20;
 /** Parts of answers up to this size together go out as one. */
 const JOINED_BYTES_MAX = 64 << 10;
+/** From the connection to the client's first frame, and to its first request: one that needs no call yet connects again when it does. */
+const PREFACE_MS = 10_000;
+const FIRST_REQUEST_MS = 60_000;
 /** How long a client gets to read why the connection ends. */
 const LAST_WORDS_MS = 1000;
 
@@ -47,6 +50,7 @@ export class Connection {
   private ended = false;
   private paused = false;
   private readonly unsent: UnsentBytes;
+  private readonly openedMs: number;
 
   constructor(
     private readonly socket: Socket,
@@ -57,6 +61,7 @@ export class Connection {
       output: () => this.output(),
     });
     this.unsent = new UnsentBytes(context.ledger);
+    this.openedMs = context.monotonicMs();
     takeBytes(socket, { take: (bytes) => this.receive(bytes), place: () => null });
     socket.on('drain', () => this.drained());
     // What went wrong is told by the end of the connection.
@@ -78,9 +83,13 @@ export class Connection {
     this.socket.destroy();
   }
 
-  /** Ends the connection of a client that has not taken its answers for too long. */
+  /** Ends the connection of a client that does not take its answers or asks for nothing, and calls whose messages do not come, after their time. */
   checkTime(): void {
-    if (this.unsent.isLate(this.context.monotonicMs())) this.destroy();
+    const nowMs = this.context.monotonicMs();
+    const openMs = nowMs - this.openedMs;
+    if (this.unsent.isLate(nowMs) || (this.session.stage === 'silent' && openMs > PREFACE_MS)) this.destroy();
+    else if (this.session.stage === 'connected' && openMs > FIRST_REQUEST_MS) this.shutDown();
+    for (const { handler } of [...this.session.streams.values()]) if (handler instanceof UnaryCall) handler.checkTime(nowMs);
   }
 
   /** Ends the calls whose deadline has come; returns the next deadline. */

@@ -97,6 +97,11 @@ export class Http2Session {
 
   // ---------------------------------------------------------------- in
 
+  /** How far the client has come. */
+  get stage(): 'silent' | 'connected' | 'asking' {
+    return this.lastStream > 0 ? 'asking' : this.settingsSeen ? 'connected' : 'silent';
+  }
+
   /** Takes what came from the client. nowMs: of any clock that does not go back. */
   receive(bytes: Buffer, nowMs: number): void {
     if (this.broken) return;

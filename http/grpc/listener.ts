@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type ListenOptions, type Server, type S
 import type { ClientGate } from '../context/client-gate.js';
 import { type DoorTls, TlsSockets } from '../context/tls-sockets.js';
 import { Connection, type ConnectionContext } from './connection.js';
-import { WITHOUT_TLS_GRPC } from './no-tls.js';
+import { TOO_MANY_GRPC, WITHOUT_TLS_GRPC } from './last-words.js';
 import { RareStreams } from './rare-streams.js';
 
 /** The longest time a timer takes. */
@@ -39,14 +39,13 @@ export class GrpcListener {
       this.connections.add(connection);
       socket.on('close', () => this.connections.delete(connection));
     };
+    const tooMany = tls === null ? TOO_MANY_GRPC : null;
     const door = tls === null ? null : new TlsSockets({ protocol: 'h2', lastWords: WITHOUT_TLS_GRPC, take }, tls);
     this.tls = door;
-    this.checking = setInterval(() => {
-      for (const connection of this.connections) connection.checkTime();
-    }, CHECK_EVERY_MS);
+    this.checking = setInterval(() => this.checkTimes(), CHECK_EVERY_MS);
     this.checking.unref();
     this.server = createServer({ noDelay: true }, (socket) => {
-      if (clients !== null && !clients.admits(socket)) return;
+      if (clients !== null && !clients.admits(socket, tooMany)) return;
       if (door === null) take(socket);
       else door.take(socket);
     });
@@ -69,6 +68,11 @@ export class GrpcListener {
     if (this.timer !== null) clearTimeout(this.timer);
     clearInterval(this.checking);
     await this.rare.close();
+  }
+
+  /** Ends what has waited too long. */
+  checkTimes(): void {
+    for (const connection of this.connections) connection.checkTime();
   }
 
   /** Shows other certificates from now on. */

@@ -2,7 +2,7 @@
 
 import { GRPC_METHOD_NAMES, type GrpcMethodName } from '../../protocols/grpc/method-names.js';
 import { callerFrom } from '../access/door-access.js';
-import { type DoorThreads, ReaderServers } from '../context/reader-servers.js';
+import { type DoorThreads, laneOf, ReaderServers } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
 import { ROUTES } from '../routes.js';
 import { type Served, type ServedOutcome, servedMethods } from './methods.js';
@@ -34,18 +34,17 @@ export async function openGrpcInReaders(
     const [own, transfer] = packed(outcome);
     port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
   });
-  const clients = services.clients?.data ?? null;
   const access = services.access?.callers.settings ?? null;
   const audit = services.audit?.settings ?? null;
   const traces = services.traces?.settings ?? null;
-  await servers.open((current) => ({
+  await servers.open((current, reader) => ({
     ...address,
     tls: current,
     access,
     audit,
     traces,
     rows,
-    clients,
+    clients: services.clients?.forThread(laneOf('grpc', reader)) ?? null,
     counts: services.grpcStats.share().buffer,
   }));
   return servers;

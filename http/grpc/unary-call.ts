@@ -23,6 +23,8 @@ export interface CallLimits {
   readonly noRoom: (path: string) => Extract<ServedOutcome, { kind: 'failed' }>;
 }
 
+/** As REST has it. */
+const REQUEST_MS = 300_000;
 /** Deflate makes no more bytes than this of one. */
 const INFLATION_MAX = 1032;
 
@@ -40,6 +42,8 @@ export class UnaryCall implements StreamHandler, CallContext {
   private unpackedBytes = 0;
   private state: 'reading' | 'running' | 'over' = 'reading';
   private giveUp: (() => void) | null = null;
+  /** When it was first looked at. */
+  private readingSinceMs: number | null = null;
 
   /** deadlineMs: by the clock of the connection; infinite for none. */
   constructor(
@@ -73,6 +77,14 @@ export class UnaryCall implements StreamHandler, CallContext {
     if (message === null) this.fail(UNIMPLEMENTED, `Received no request message for server streaming method ${this.head.path}`);
     else if (compressed && this.head.encoding !== 'identity') void this.unpack(message);
     else void this.run(message);
+  }
+
+  /** Ends a call whose message has not come to its end in time. Called every few seconds. nowMs: of any clock that does not go back. */
+  checkTime(nowMs: number): void {
+    if (this.state !== 'reading') return;
+    this.readingSinceMs ??= nowMs;
+    if (nowMs - this.readingSinceMs <= REQUEST_MS) return;
+    this.fail(DEADLINE_EXCEEDED, `The request did not come to its end within ${REQUEST_MS / 1000} seconds`);
   }
 
   cancelled(): void {

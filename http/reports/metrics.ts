@@ -201,8 +201,12 @@ function writeDoors(writer: MetricsWriter, { audit, clients, traces }: DoorServi
       .sample(name, { state: 'lost' }, lost);
   }
   if (clients !== null) {
+    const { max, open } = clients.connections();
+    writer.family('connections_open', 'gauge', 'connections of clients, over REST and gRPC').sample('connections_open', {}, open);
+    writer.family('connections_max', 'gauge', 'connections of clients that may be open').sample('connections_max', {}, max);
     const name = 'refused_connections_total';
-    writer.family(name, 'counter', 'connections of clients whose address is not allowed').sample(name, {}, clients.refusals().count);
+    const refused = writer.family(name, 'counter', 'connections of clients that were refused, for their address or as one too many');
+    for (const [reason, count] of Object.entries(clients.refusals().counts)) refused.sample(name, { reason }, count);
   }
 }
 

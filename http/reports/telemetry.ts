@@ -9,6 +9,7 @@ import type { DiskReport } from '../../storage/disk/disk-watch.js';
 import type { MemoryReport } from '../../storage/memory/watch.js';
 import type { WorkerDepth } from '../../storage/pool/pool.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
+import type { ClientGate } from '../context/client-gate.js';
 import { collectionNames } from '../context/collection-stats.js';
 import type { Endpoint } from '../context/endpoint.js';
 import { LongList, LongObject, longList } from '../context/long-value.js';
@@ -82,7 +83,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
       rest: doorReport(services.stats, restName, names),
       grpc: doorReport(services.grpcStats, grpcName, names),
       ...(services.audit === null ? {} : { audit: services.audit.counts() }),
-      ...(services.clients === null ? {} : { refused_connections: services.clients.refusals().count }),
+      ...(services.clients === null ? {} : { connections: connectionReport(services.clients) }),
     },
     ...(detailed
       ? { memory: memoryReport(), hardware: LongObject.of({ collection_data: new LongObject(hardwareReport(services, shown)) }) }
@@ -274,6 +275,11 @@ function engineReport({ disk, memory, node }: DoorServices, { anonymize }: Telem
 function hiddenWorker(worker: WorkerDepth): WorkerDepth {
   const { lastError, stuck } = worker;
   return { ...worker, lastError: lastError === null ? null : 'hidden', stuck: stuck === null ? null : { ...stuck, call: 'hidden' } };
+}
+
+function connectionReport(clients: ClientGate): Json {
+  const { max, maxPerClient, open } = clients.connections();
+  return { open, max, max_per_client: maxPerClient, refused: { ...clients.refusals().counts } };
 }
 
 function diskReport({ freeBytes, freeBytesMin, heldBytes, isLow, refused, reserveBytes, totalBytes }: DiskReport): Json {

@@ -23,8 +23,8 @@ import { type DownloadRoute, type PlainRoute, ROUTES, type Route, type UploadRou
 import { RequestBody } from './body.js';
 import { answerCall, type RestCall } from './calls/answer-call.js';
 import { AnswerEncoder } from './calls/encode-answer.js';
+import { TOO_MANY_REST, WITHOUT_TLS_REST } from './calls/last-words.js';
 import { ended, originOf } from './calls/logged-end.js';
-import { WITHOUT_TLS_REST } from './calls/no-tls.js';
 import { parseQueryString } from './calls/query-string.js';
 import { emptyReply, errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
 import { wrongFields } from './check-fields.js';
@@ -84,7 +84,7 @@ export async function listenForRest(services: DoorServices, options: RestOptions
       tls = new TlsSockets({ protocol: 'http/1.1', lastWords: WITHOUT_TLS_REST, take: inside }, options.tls);
     }
     // Readers have looked at those that they hand on.
-    if (services.clients !== null && 'host' in address) guard(server, services.clients);
+    if (services.clients !== null && 'host' in address) guard(server, services.clients, options.tls == null ? TOO_MANY_REST : null);
   });
   app.setNotFoundHandler((request, reply) => door.unknown(request, reply));
   app.setErrorHandler((error, request, reply) => door.broken(error, request, reply));
@@ -135,9 +135,9 @@ function wantsPage({ headers: { accept } }: IncomingMessage): boolean {
 }
 
 /** Has only clients that may connect come to the server. */
-function guard(server: Server, clients: ClientGate): void {
+function guard(server: Server, clients: ClientGate, tooMany: Buffer | null): void {
   const standard = putInFront(server, (socket) => {
-    if (clients.admits(socket)) standard(socket);
+    if (clients.admits(socket, tooMany)) standard(socket);
   });
 }
 

@@ -109,6 +109,9 @@ export const SETTINGS = {
     // Troupe's own: addresses and networks of clients.
     allow_clients: textListLeaf(),
     deny_clients: textListLeaf(),
+    // Troupe's own: null for what the machine has room for.
+    max_connections: orNull(integerLeaf(1, POSITIVE)),
+    max_connections_per_client: orNull(integerLeaf(1, POSITIVE)),
     enable_tls: flagLeaf(false),
     verify_https_client_certificate: flagLeaf(false),
     api_key: orNull(textLeaf('')),

@@ -5,7 +5,7 @@
  * thread.
  */
 
-import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
 import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
@@ -16,7 +16,6 @@ import { decideAccess, denialError } from '../../access/decide.js';
 import type { KnownCallers } from '../../access/known-callers.js';
 import { noRoomFor } from '../../context/answer.js';
 import type { CallLog } from '../../context/call-log.js';
-import { addressLine } from '../../context/client-address.js';
 import { ClientGate } from '../../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../../context/collection-stats.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
@@ -27,13 +26,14 @@ import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields
 import { pointsRequest } from '../../handlers/points.js';
 import { checkedRead, hasBody } from '../calls/check-head.js';
 import { AnswerEncoder } from '../calls/encode-answer.js';
-import { WITHOUT_TLS_REST } from '../calls/no-tls.js';
+import { TOO_MANY_REST, WITHOUT_TLS_REST } from '../calls/last-words.js';
 import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
 import type { FastRequest } from '../fast/connection.js';
 import { requestFinder } from '../fast/find-request.js';
 import { FastFront } from '../fast/front.js';
 import { loggedReply } from '../fast/logged-reply.js';
 import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.js';
+import { PipedConnections } from './piped.js';
 
 /** The part of a reader that answers without the main thread. */
 export type LoneReader = Pick<Reader, 'memory' | 'readAlone'>;
@@ -48,6 +48,7 @@ const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs };
 const FIXED_ANSWER_MS = 500;
 /** Unknown fields are told together, so that a client that always sends some costs the main thread nothing. */
 const TELL_UNKNOWN_MS = 500;
+const CHECK_EVERY_MS = 5000;
 
 export class ReaderDoor {
   readonly #front: FastFront;
@@ -59,8 +60,8 @@ export class ReaderDoor {
   readonly #calls = new Map<number, (reply: RestReply | null) => void>();
   /** Fixed answers of the main thread by their row's place, and when it was asked for them. */
   readonly #fixed = new Map<number, { readonly reply: RestReply; readonly askedMs: number }>();
-  /** Connections that the main thread's server has taken over. */
-  readonly #piped = new Set<Socket>();
+  readonly #piped: PipedConnections;
+  readonly #checking: NodeJS.Timeout;
   readonly #unknown = new UnknownFieldBatch();
   readonly #byCollection = new CollectionStats();
   #nextId = 1;
@@ -74,9 +75,12 @@ export class ReaderDoor {
     /** By `settings.audit` and `settings.traces`. */
     private readonly calls: CallLog | null,
   ) {
-    const { clients, counts, maxBodyBytes, packFromBytes, rows, tls } = settings;
+    const { clients, counts, handOnPath, maxBodyBytes, packFromBytes, rows, tls } = settings;
     const gate = clients === null ? null : new ClientGate(clients);
     this.#counts = new SharedCounts(counts);
+    this.#piped = new PipedConnections(handOnPath);
+    this.#checking = setInterval(() => this.#piped.checkTimes(steadyNowMs()), CHECK_EVERY_MS);
+    this.#checking.unref();
     this.#front = new FastFront({
       maxBodyBytes,
       findRequest: requestFinder(rows, callers),
@@ -84,13 +88,15 @@ export class ReaderDoor {
       encoder: new AnswerEncoder({ minBytes: packFromBytes, ledger: reader.memory, isMain: false }),
       refuse: ({ at }) => this.#refuse(at),
       answer: (request) => (calls === null ? this.#answer(request) : this.#logged(calls, request)),
-      handOn: (socket) => this.#pipe(socket),
+      handOn: (socket) => this.#piped.take(socket, steadyNowMs()),
     });
     const take = (socket: Socket): void => this.#front.take(socket);
+    // Whoever has not proven to speak TLS cannot be told within it.
+    const tooMany = tls === null ? TOO_MANY_REST : null;
     const door = tls === null ? null : new TlsSockets({ protocol: 'http/1.1', lastWords: WITHOUT_TLS_REST, take }, tls);
     this.#tls = door;
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-      if (gate !== null && !gate.admits(socket)) return;
+      if (gate !== null && !gate.admits(socket, tooMany)) return;
       if (door === null) take(socket);
       else door.take(socket);
     });
@@ -129,7 +135,7 @@ export class ReaderDoor {
       case 'cut':
         this.#front.cut();
         this.#tls?.cut();
-        for (const socket of this.#piped) socket.destroy();
+        this.#piped.cut();
         return;
       default:
         message satisfies never;
@@ -137,6 +143,7 @@ export class ReaderDoor {
   }
 
   async #end(): Promise<void> {
+    clearInterval(this.#checking);
     await this.calls?.close();
     this.#post({ kind: 'closed' });
     this.port.close();
@@ -242,20 +249,6 @@ export class ReaderDoor {
     const { credential, query, url } = head;
     this.#post({ kind: 'call', id, at, url, path, query, credential, body, heavy }, transfer);
     return new Promise((resolve) => this.#calls.set(id, resolve));
-  }
-
-  #pipe(socket: Socket): void {
-    const server = connect({ path: this.settings.handOnPath, allowHalfOpen: true });
-    this.#piped.add(socket);
-    server.write(addressLine(socket));
-    const gone = (): void => {
-      this.#piped.delete(socket);
-      server.destroy();
-    };
-    // What the server has said before it closed still goes to the client.
-    const over = (): void => socket.destroySoon();
-    socket.on('error', gone).on('close', gone).pipe(server);
-    server.on('error', over).on('close', over).pipe(socket);
   }
 
   #post(message: FromDoor, transfer: ArrayBuffer[] = []): void {

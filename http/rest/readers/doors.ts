@@ -5,7 +5,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
 import { callerFrom } from '../../access/door-access.js';
-import { type DoorThreads, ReaderServers } from '../../context/reader-servers.js';
+import { type DoorThreads, laneOf, ReaderServers } from '../../context/reader-servers.js';
 import type { DoorServices } from '../../context/services.js';
 import { type PlainRoute, ROUTES, type Route } from '../../routes.js';
 import { answerCall } from '../calls/answer-call.js';
@@ -64,11 +64,10 @@ export async function openRestInReaders(
     port.postMessage(packedReply, transfer);
   });
   const refuseUnknown = services.unknownFields.refuse;
-  const clients = services.clients?.data ?? null;
   const access = services.access?.callers.settings ?? null;
   const audit = services.audit?.settings ?? null;
   const traces = services.traces?.settings ?? null;
-  await servers.open((current) => ({
+  await servers.open((current, reader) => ({
     ...address,
     tls: current,
     access,
@@ -77,7 +76,7 @@ export async function openRestInReaders(
     rows,
     refuseUnknown,
     handOnPath,
-    clients,
+    clients: services.clients?.forThread(laneOf('rest', reader)) ?? null,
     counts: services.stats.share().buffer,
   }));
   return servers;

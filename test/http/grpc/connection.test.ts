@@ -256,14 +256,8 @@ test('a port in use is an error with its code', async (context) => {
   await assert.rejects(again, { code: 'EADDRINUSE' });
 });
 
-test('who works on a call is told when its client gives up: at the deadline, and when the connection is lost', async (context) => {
-  let asked = later<void>();
-  let gone = later<void>();
-  const served: Served = (_message, _deadlineMs, caller) => {
-    caller.onGone?.(() => gone.resolve());
-    asked.resolve();
-    return new Promise(() => {});
-  };
+/** A listener with one method. monotonicMs: its clock. */
+async function listening(context: TestContext, served: Served, monotonicMs = () => performance.now()) {
   const listener = new GrpcListener({
     methods: new Map([['/qdrant.Points/Count', served]]),
     callers: null,
@@ -274,7 +268,7 @@ test('who works on a call is told when its client gives up: at the deadline, and
     calls: null,
     noRoom: () => ({ kind: 'failed', code: 8, details: '', metadata: [] }),
     nowMs: Date.now,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
   });
   const port = await listener.listen({ host: '127.0.0.1', port: 0 });
   const client = new GrpcClient(port);
@@ -283,6 +277,57 @@ test('who works on a call is told when its client gives up: at the deadline, and
     listener.cut();
     await listener.close();
   });
+  return { client, listener, port };
+}
+
+test('connections that say nothing, ask for nothing or do not end their request are ended, and no other one', async (context) => {
+  let nowMs = 0;
+  const served: Served = async () => ({ kind: 'message', parts: [Buffer.from('the answer')] });
+  const { client, listener, port } = await listening(context, served, () => nowMs);
+  const socketThatSends = async (sent: Uint8Array): Promise<Socket> => {
+    const socket = connectSocket(port, '127.0.0.1', () => socket.write(sent));
+    context.after(() => socket.destroy());
+    await once(socket, 'data');
+    return socket;
+  };
+  const silent = await socketThatSends(bytes());
+  const half = await socketThatSends(bytes(HELLO).subarray(0, 20));
+  const idle = await socketThatSends(bytes(HELLO));
+  const unfinished = await socketThatSends(bytes(HELLO, headers(1), data(1, message(COUNT).subarray(0, 3), 0)));
+  // Each has its own order of arrival: the ping shows that the server has read what came before it.
+  for (const socket of [idle, unfinished]) {
+    socket.write(h2.frame(h2.PING, 0, 0, Buffer.alloc(8)));
+    await once(socket, 'data');
+  }
+  await client.raw('/qdrant.Points/Count', COUNT);
+  const atTime = async (ms: number, ended: readonly Socket[]): Promise<Buffer[]> => {
+    const said = ended.map(rest);
+    nowMs = ms;
+    listener.checkTimes();
+    return Promise.all(said);
+  };
+  const open = (socket: Socket) => socket.readyState === 'open';
+  await atTime(10_000, []);
+  await atTime(10_001, [silent, half]);
+  assert.deepEqual([idle, unfinished].map(open), [true, true]);
+  const [goodbye] = (await atTime(60_001, [idle])) as [Buffer];
+  assert.deepEqual(framesOf(goodbye).at(-1)?.type, h2.GOAWAY);
+  await atTime(310_000, []);
+  const answered = once(unfinished, 'data') as Promise<[Buffer]>;
+  await atTime(310_002, []);
+  assert.match((await answered)[0].toString('latin1'), /did not come to its end within 300 seconds/);
+  assert.equal((await client.raw('/qdrant.Points/Count', COUNT)).toString(), 'the answer');
+});
+
+test('who works on a call is told when its client gives up: at the deadline, and when the connection is lost', async (context) => {
+  let asked = later<void>();
+  let gone = later<void>();
+  const served: Served = (_message, _deadlineMs, caller) => {
+    caller.onGone?.(() => gone.resolve());
+    asked.resolve();
+    return new Promise(() => {});
+  };
+  const { client, listener } = await listening(context, served);
   assert.equal((await failure(client.raw('/qdrant.Points/Count', COUNT, { deadline: Date.now() + 50 }))).code, DEADLINE_EXCEEDED);
   await gone.promise;
   asked = later<void>();
