@@ -25,8 +25,8 @@ const UINT64_MAX = 0xffff_ffff_ffff_ffffn;
 /**
  * The value of a JSON text (UTF-8 bytes or a string).
  * Integers from -2^63 to 2^64 - 1 are exact (bigint beyond 2^53 - 1), larger ones are doubles.
- * Errors: `malformedBody`, with line and column, for broken JSON, numbers beyond a double, half a surrogate pair, a key given twice in the
- * outermost object, nesting deeper than 512.
+ * Errors: `malformedBody`, with line and column, for broken JSON, numbers beyond a double, half a surrogate pair, and in texts that are looked at
+ * closely for a key given twice in the outermost object and nesting deeper than 512.
  * characters: how long the text was before parts of it were taken out; how close it is looked at depends on that.
  */
 export function parseJson(source: Uint8Array | string, characters?: number): JsonValue {
@@ -40,10 +40,10 @@ export function parseJson(source: Uint8Array | string, characters?: number): Jso
     if (error instanceof TroupeError) throw error;
     return parseExactly(text);
   }
-  if (closeLook && isObject(value) && countOutermostMembers(text) !== Object.keys(value).length) {
-    return parseExactly(text);
-  }
-  return value;
+  if (!closeLook || typeof value !== 'object' || value === null) return value;
+  const { deepest, members } = outline(text);
+  const isOdd = deepest >= DEPTH_MAX || (isObject(value) && members !== Object.keys(value).length);
+  return isOdd ? parseExactly(text) : value;
 }
 
 /**
@@ -167,9 +167,13 @@ function lastNoDigit(text: string, from: number): number {
 
 const ZERO_EXPONENT = /^0+(?:$|[^0-9])/;
 
-/** Members of the outermost object of a valid text, keys given twice counted twice. */
-function countOutermostMembers(text: string): number {
+/**
+ * Of a valid text: members of the outermost object, keys given twice counted twice, and how deep it is nested; the innermost array of numbers may
+ * not be counted.
+ */
+function outline(text: string): { readonly members: number; readonly deepest: number } {
   let depth = 0;
+  let deepest = 0;
   let members = 0;
   const length = text.length;
   for (let at = 0; at < length; at++) {
@@ -180,11 +184,11 @@ function countOutermostMembers(text: string): number {
       case 0x5b: {
         const close = flatArrayEnd(text, at);
         if (close > 0) at = close;
-        else depth++;
+        else if (++depth > deepest) deepest = depth;
         break;
       }
       case 0x7b:
-        depth++;
+        if (++depth > deepest) deepest = depth;
         break;
       case 0x5d:
       case 0x7d:
@@ -195,7 +199,7 @@ function countOutermostMembers(text: string): number {
         break;
     }
   }
-  return members;
+  return { members, deepest };
 }
 
 /** Place of the quote that closes the string opened at `at`. */

@@ -13,6 +13,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { type AccessChapter, accessMarkdown } from './access/report.js';
+import { measureAccess } from './access/run.js';
 import { type ApiReport, apiMarkdown } from './api/report.js';
 import { measureApi } from './api/run.js';
 import { clusterMarkdown } from './cluster/report.js';
@@ -53,6 +55,7 @@ const HELP = `npm run bench -- [options]
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
+  --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
   --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead; printed only
   --snapshots        a snapshot of --count (default 1,000,000) points × 128 instead: made, downloaded, uploaded, restored, beside a light load
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
@@ -80,6 +83,7 @@ const { values: options } = parseArgs({
     collections: { type: 'boolean', default: false },
     writes: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
+    access: { type: 'boolean', default: false },
     snapshots: { type: 'boolean', default: false },
     cluster: { type: 'boolean', default: false },
     replication: { type: 'boolean', default: false },
@@ -123,6 +127,10 @@ if (options.writes) {
   await benchWrites();
 } else if (options.collections) {
   await benchCollections();
+  process.exit(0);
+}
+if (options.access) {
+  await benchAccess();
   process.exit(0);
 }
 if (options.limits) {
@@ -258,6 +266,20 @@ async function benchLimits(): Promise<void> {
     const rows = await measureLimits({ seconds: Number(options.seconds ?? (options.quick ? 2 : 10)), seed }, folder);
     const head = ['asked', 'allowed/s', 'asked/s', 'refused', 'refused p99 ms', 'others p99 ms, idle', 'beside', 'ratio'];
     console.log(`\n${table(head, rows.map(limitsCells)).join('\n')}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchAccess(): Promise<void> {
+  const dataset = makeSynthetic(Number(options.count ?? 5000), 128, 1000, seed);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const slices = { requests: options.quick ? 300 : 1000, rounds: options.quick ? 3 : 11 };
+    const rows = await measureAccess(dataset, slices, folder);
+    const chapter: AccessChapter = { ...run(), rows, description: dataset.description, seed };
+    console.log(`\n${accessMarkdown(chapter)}`);
+    keep('access', chapter, accessMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -55,6 +55,16 @@ test('broken texts are refused with line and column', () => {
   assert.match(refusal(`${'['.repeat(600)}${']'.repeat(600)} x`), /recursion limit/);
 });
 
+test('a valid text that is nested too deep is refused: the parser of the machine takes it, and whoever reads its value goes as deep', () => {
+  const nested = (depth: number, inner: string) => '{"a":'.repeat(depth) + inner + '}'.repeat(depth);
+  assert.doesNotThrow(() => parseJson(nested(511, '[1,2]')));
+  for (const text of [nested(513, '1'), nested(1000, '[]'), `[[],${'['.repeat(600)}${']'.repeat(600)}]`, nested(512, '[1,2]')])
+    assert.match(refusal(text), /recursion limit/);
+  const long = nested(50_000, '1');
+  assert.doesNotThrow(() => parseJson(long), 'too long to be looked at closely');
+  assert.throws(() => parseJson(long, 0), /recursion limit/);
+});
+
 test('a key given twice in the outermost object is refused, further in the last one counts', () => {
   assert.equal(refusal('{"vector": [1,2,3,4], "limit": 3, "limit": 4}'), 'duplicate field `limit` at line 1 column 41');
   assert.deepEqual(parseJson('{"a":{"b":1,"b":2},"c":"x:\\":y","d":["p:q",{"r":1}]}'), { a: { b: 2 }, c: 'x:":y', d: ['p:q', { r: 1 }] });

@@ -4,7 +4,7 @@
  * server would leave the server asleep between calls, and what waking it costs would be counted as the server's work.
  */
 
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import {
   ACK,
   DATA,
@@ -29,7 +29,8 @@ import {
   WINDOW_UPDATE,
 } from '../../../protocols/http2/frames.js';
 import { type FieldList, HpackDecoder } from '../../../protocols/http2/hpack-decoder.js';
-import type { Lane, LaneDone } from './lane.js';
+import type { LoadAccess } from './jobs.js';
+import { type Lane, type LaneDone, openSocket } from './lane.js';
 
 /** Bytes of answers that may be under way. */
 const WINDOW = 64 << 20;
@@ -45,12 +46,8 @@ const INDEXED = 0x80;
 /** The number of the field that entered the table last. */
 const NEWEST = 62;
 
-export function openGrpc(port: number): Promise<Lane> {
-  return new Promise((opened, refuse) => {
-    const socket = connect(port, '127.0.0.1', () => opened(new GrpcLane(socket)));
-    socket.setNoDelay(true);
-    socket.once('error', refuse);
-  });
+export async function openGrpc(port: number, access?: LoadAccess): Promise<Lane> {
+  return new GrpcLane(await openSocket(port, 'h2', access), access?.metadata ?? []);
 }
 
 class GrpcLane implements Lane {
@@ -72,7 +69,11 @@ class GrpcLane implements Lane {
   private frameBytes = FRAME_BYTES_DEFAULT;
   private unacknowledged = 0;
 
-  constructor(private readonly socket: Socket) {
+  /** metadata: fields of each call. */
+  constructor(
+    private readonly socket: Socket,
+    private readonly metadata: FieldList,
+  ) {
     const settings = settingsFrame([
       [SETTINGS_ENABLE_PUSH, 0],
       [SETTINGS_INITIAL_WINDOW_SIZE, WINDOW],
@@ -107,7 +108,7 @@ class GrpcLane implements Lane {
 
   /** Fields enter the server's table with the first call of a path; later calls name them by number. */
   private block(path: string): Uint8Array {
-    const fields = [':path', path, ...USUAL];
+    const fields = [':path', path, ...USUAL, ...this.metadata];
     const count = fields.length / 2;
     if (path === this.path) return Uint8Array.from({ length: count }, (_, at) => INDEXED | (NEWEST + count - 1 - at));
     this.path = path;
@@ -209,8 +210,14 @@ class GrpcLane implements Lane {
   }
 }
 
-/** A text of a header block, shorter than 127 bytes. */
+/** A text of a header block. Its length is a number of RFC 7541, section 5.1, with a prefix of 7 bits. */
 function text(value: string | undefined): Uint8Array {
   const bytes = Buffer.from(value ?? '', 'latin1');
-  return Buffer.concat([Uint8Array.of(bytes.length), bytes]);
+  const length: number[] = [Math.min(bytes.length, 127)];
+  if (bytes.length >= 127) {
+    let rest = bytes.length - 127;
+    for (; rest >= 128; rest >>= 7) length.push((rest & 127) | 128);
+    length.push(rest);
+  }
+  return Buffer.concat([Uint8Array.from(length), bytes]);
 }

@@ -18,8 +18,17 @@ export interface LoadJob {
   readonly requestsMin: number;
   /** Whether the first body for each request comes back, for counting recall. */
   readonly keepBodies: boolean;
+  readonly access?: LoadAccess;
   /** Requests of a second, of all connections together, as far as answers come in time; left out: as many as there are answers. */
   readonly perSecond?: number;
+}
+
+/** How connections of the load client are let in. */
+export interface LoadAccess {
+  /** The certificate of an authority as PEM: connections have TLS, and trust it alone. */
+  readonly ca?: string;
+  /** Further fields of each call over gRPC, name and value in turn. */
+  readonly metadata?: readonly string[];
 }
 
 export type ToLoad = LoadJob | { readonly kind: 'stop' };

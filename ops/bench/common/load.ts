@@ -4,10 +4,10 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { openGrpc } from './grpc-lane.js';
-import type { LoadJob, LoadResult, ToLoad } from './jobs.js';
-import type { Lane, LaneDone } from './lane.js';
+import type { LoadAccess, LoadJob, LoadResult, ToLoad } from './jobs.js';
+import { type Lane, type LaneDone, openSocket } from './lane.js';
 import { quantile } from './quantile.js';
 import { readRequests } from './requests.js';
 
@@ -43,7 +43,7 @@ async function run(job: LoadJob): Promise<LoadResult> {
   const requests = readRequests(readFileSync(job.requestsFile));
   const connections = Array.from({ length: job.connections }, (_, at) => {
     const port = job.ports[at % job.ports.length] as number;
-    return job.protocol === 'grpc' ? openGrpc(port) : open(port);
+    return job.protocol === 'grpc' ? openGrpc(port, job.access) : open(port, job.access);
   });
   const lanes = await Promise.all(connections);
   const state: Run = {
@@ -76,12 +76,8 @@ async function run(job: LoadJob): Promise<LoadResult> {
   };
 }
 
-function open(port: number): Promise<Lane> {
-  return new Promise((opened, refuse) => {
-    const socket = connect(port, '127.0.0.1', () => opened(restLane(socket)));
-    socket.setNoDelay(true);
-    socket.once('error', refuse);
-  });
+async function open(port: number, access?: LoadAccess): Promise<Lane> {
+  return restLane(await openSocket(port, 'http/1.1', access));
 }
 
 /** Whether another request is to be sent. */

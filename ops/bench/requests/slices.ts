@@ -4,7 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import type { Helper } from '../common/helper.js';
-import type { LoadResult, ToLoad } from '../common/jobs.js';
+import type { LoadAccess, LoadResult, ToLoad } from '../common/jobs.js';
 import { writeRequests } from '../common/requests.js';
 import { readThreads, type TreeUse, treeUse } from '../common/threads.js';
 import type { Operation } from './operations.js';
@@ -95,6 +95,7 @@ export interface Limits {
   readonly connections: number;
   readonly requests?: number;
   readonly seconds?: number;
+  readonly access?: LoadAccess;
 }
 
 /** Sends an operation's requests to a side for a while. Rejects when an answer was an error. */
@@ -117,6 +118,7 @@ export async function runSlice(
     seconds: limits.seconds ?? Number.POSITIVE_INFINITY,
     requestsMin: 1,
     keepBodies: false,
+    ...(limits.access === undefined ? {} : { access: limits.access }),
   });
   if (result.errors > 0)
     throw new Error(`${name}: ${result.errors} of ${result.requests} requests failed; the first: ${result.firstError}`);
