@@ -4,9 +4,10 @@
  */
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '../ports.js';
+import type { Authority } from '../tls/authority.js';
 import { type ClusterAnswer, LocalNode, type LocalNodeSettings } from './local-node.js';
 import { NodeProxy } from './proxy.js';
 
@@ -17,6 +18,10 @@ export interface LocalClusterOptions {
   /** Further variables of each node (`SERVICE__…`). */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly nodeArguments?: readonly string[];
+  /** Clients and nodes talk within TLS, by certificates that it signs. */
+  readonly authority?: Authority;
+  /** `service.api_key` of all nodes. */
+  readonly apiKey?: string;
   /** Another program in the server's place (tests). */
   readonly program?: string;
   /** Told of nodes as soon as they have their addresses. */
@@ -87,13 +92,20 @@ export class LocalCluster {
   }
 
   private async place(number: number): Promise<LocalNode> {
+    const { apiKey = null, authority, environment, nodeArguments = [], program } = this.options;
     const folder = join(this.options.folder, `node-${number}`);
     const { port, grpcPort, internalPort } = await portsIn(folder);
     const proxy = await NodeProxy.start(internalPort, (source, target) => this.passes(source, target));
     const settings: LocalNodeSettings = {
-      environment: this.options.environment ?? {},
-      nodeArguments: this.options.nodeArguments ?? [],
-      program: this.options.program,
+      environment: {
+        ...(authority === undefined ? {} : securedBy(authority, folder)),
+        ...(apiKey === null ? {} : { SERVICE__SERVICE__API_KEY: apiKey }),
+        ...environment,
+      },
+      apiKey,
+      tls: authority === undefined ? null : { ca: authority.cert },
+      nodeArguments,
+      program,
     };
     const node = new LocalNode({ number, folder, port, grpcPort, internalPort }, proxy, settings);
     this.byNumber.set(number, node);
@@ -240,6 +252,23 @@ interface Ports {
   readonly port: number;
   readonly grpcPort: number;
   readonly internalPort: number;
+}
+
+/** Writes a node's certificate into its folder, which is there. Result: the variables that have it used for clients and for other nodes. */
+function securedBy(authority: Authority, folder: string): Record<string, string> {
+  const { cert, key } = authority.sign({ name: basename(folder), hosts: ['localhost', '127.0.0.1'] });
+  const file = (name: string, text: string): string => {
+    const path = join(folder, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  };
+  return {
+    SERVICE__SERVICE__ENABLE_TLS: 'true',
+    SERVICE__CLUSTER__P2P__ENABLE_TLS: 'true',
+    SERVICE__TLS__CERT: file('cert.pem', cert),
+    SERVICE__TLS__KEY: file('key.pem', key),
+    SERVICE__TLS__CA_CERT: file('cacert.pem', authority.cert),
+  };
 }
 
 function portsFile(folder: string): string {

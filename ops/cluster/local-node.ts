@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { type Exit, type LaunchedNode, launchNode } from '../node-process.js';
-import { RestClient } from '../rest-client.js';
+import { type ClientTls, RestClient } from '../rest-client.js';
 import type { NodeProxy } from './proxy.js';
 
 export interface NodePlace {
@@ -38,6 +38,10 @@ export interface LocalNodeSettings {
   /** Further variables. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly nodeArguments: readonly string[];
+  /** What its clients trust; null: it has no TLS. */
+  readonly tls: ClientTls | null;
+  /** What its clients show; null: nothing. */
+  readonly apiKey: string | null;
   /** Another program in the server's place (tests). */
   readonly program: string | undefined;
 }
@@ -68,9 +72,18 @@ export class LocalNode {
     this.internalPort = place.internalPort;
     this.folder = place.folder;
     this.uri = `http://127.0.0.1:${place.internalPort}`;
-    this.url = `http://127.0.0.1:${place.port}`;
+    this.url = `${settings.tls === null ? 'http' : 'https'}://127.0.0.1:${place.port}`;
     this.logFile = join(place.folder, 'node.log');
-    this.client = new RestClient(place.port);
+    const { apiKey, tls } = settings;
+    const headers = apiKey === null ? {} : { 'api-key': apiKey };
+    this.client = new RestClient({
+      host: '127.0.0.1',
+      port: place.port,
+      prefix: '',
+      headers: headers as Record<string, string>,
+      tls,
+      silenceMs: 0,
+    });
   }
 
   get state(): ProcessState {

@@ -3,12 +3,13 @@
  * commands (`help`). Ctrl-C or the end of the input ends all nodes.
  */
 
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { Authority } from '../tls/authority.js';
 import { COMMANDS, parseClusterCommand, type ScriptCommand } from './commands.js';
 import { LocalCluster } from './local-cluster.js';
 import type { LocalNode, ProcessState } from './local-node.js';
@@ -18,10 +19,11 @@ const WATCH_MS = 250;
 const NODES = 3;
 const NODES_MAX = 32;
 
-const USAGE = `Usage: npm run cluster -- [--nodes 3] [--folder <folder>]
+const USAGE = `Usage: npm run cluster -- [--nodes 3] [--folder <folder>] [--tls]
 
   --nodes <number>   nodes to start, 1 to ${NODES_MAX}; ${NODES} without it
   --folder <folder>  keeps their data there, and goes on with what is there; without it they are removed at the end
+  --tls              clients and nodes talk within TLS: an authority and a certificate for each node are made at each start
 `;
 
 interface ProcessChange {
@@ -47,6 +49,8 @@ if (!Number.isInteger(count) || count < 1 || count > NODES_MAX) {
 const folder = values.folder === undefined ? mkdtempSync(join(tmpdir(), 'troupe-cluster-')) : resolve(values.folder);
 mkdirSync(folder, { recursive: true });
 
+const authority = values.tls === true ? new Authority('authority of npm run cluster', Date.now()) : null;
+
 const shown = new Map<number, string>();
 const peerIds = new Map<number, number>();
 const nodes: LocalNode[] = [];
@@ -59,9 +63,18 @@ process.on('SIGTERM', interrupted);
 void watch();
 await begin();
 
-function optionsOf(args: string[]): { readonly nodes?: string | undefined; readonly folder?: string | undefined } {
+function optionsOf(args: string[]): {
+  readonly nodes?: string | undefined;
+  readonly folder?: string | undefined;
+  readonly tls?: boolean | undefined;
+} {
   try {
-    const options = { nodes: { type: 'string' }, folder: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
+    const options = {
+      nodes: { type: 'string' },
+      folder: { type: 'string' },
+      tls: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    } as const;
     const { values } = parseArgs({ args, options, strict: true, allowPositionals: false });
     if (values.help !== true) return values;
     process.stdout.write(USAGE);
@@ -77,7 +90,7 @@ async function begin(): Promise<void> {
     `Starting ${count === 1 ? 'one node' : `${count} nodes`}. Their data: ${folder}${values.folder === undefined ? ' (removed at the end; --folder keeps it)' : ''}`,
   );
   try {
-    cluster = await LocalCluster.start({ nodes: count, folder, onNode: introduce });
+    cluster = await LocalCluster.start({ nodes: count, folder, onNode: introduce, ...(authority === null ? {} : { authority }) });
   } catch (error) {
     if (ending) return;
     say(textOf(error));
@@ -87,11 +100,20 @@ async function begin(): Promise<void> {
   }
   say('All nodes are ready. For another terminal:');
   for (const { number, url } of nodes) say(`export NODE_${number}=${url}`);
+  if (authority !== null) sayAuthority(authority);
   say('Commands:');
   say(COMMANDS);
   const input = createInterface({ input: process.stdin });
   for await (const line of input) await obey(cluster, line);
   await end();
+}
+
+/** What clients need that are to trust the nodes. */
+function sayAuthority({ cert }: Authority): void {
+  const file = join(folder, 'cacert.pem');
+  writeFileSync(file, cert);
+  say(`export TROUPE_CA=${file}`);
+  say('Clients trust the nodes by that file: curl --cacert $TROUPE_CA $NODE_1/cluster');
 }
 
 function introduce(node: LocalNode): void {

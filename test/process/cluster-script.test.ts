@@ -3,17 +3,18 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { RestClient } from '../../ops/rest-client.js';
 import { temporaryFolder, until } from './support.js';
 
 const SCRIPT = fileURLToPath(new URL('../../ops/cluster/main.js', import.meta.url));
 
 test('the script says where nodes are and what becomes of them, obeys, and Ctrl-C ends it and every node', async (t) => {
   const folder = await temporaryFolder(t);
-  const script = spawn(process.execPath, [SCRIPT, '--nodes', '2', '--folder', folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const script = spawn(process.execPath, [SCRIPT, '--nodes', '2', '--folder', folder, '--tls'], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => script.kill('SIGTERM'));
   let printed = '';
   script.stdout.on('data', (bytes: Buffer) => {
@@ -38,9 +39,13 @@ test('the script says where nodes are and what becomes of them, obeys, and Ctrl-
     (text) => text.includes('All nodes are ready'),
     60_000,
   );
-  const address = /node 1 {2}REST (http:\S+) {2}gRPC \S+ {2}internal http:\S+\n\s+log (\S+)/.exec(printed);
+  const address = /node 1 {2}REST https:\S+:(\d+) {2}gRPC \S+ {2}internal http:\S+\n\s+log (\S+)/.exec(printed);
   assert.equal(address?.[2], join(folder, 'node-1', 'node.log'));
-  assert.equal((await fetch(`${address?.[1]}/healthz`)).status, 200);
+  const ca = readFileSync(join(folder, 'cacert.pem'), 'utf8');
+  assert.match(printed, /curl --cacert \$TROUPE_CA \$NODE_1\/cluster/);
+  const client = new RestClient(Number(address?.[1]), 1, { ca });
+  t.after(() => client.close());
+  assert.equal((await client.call('GET', '/healthz')).status, 200);
   assert.match(printed, /node 1: Leader in term \d+, peers 1/);
   await obeys('kill 2', /node 2: ended \(SIGKILL\)/);
   await obeys('kill 2', /`kill 2` changes nothing: node 2 is not running/);
@@ -55,7 +60,7 @@ test('the script says where nodes are and what becomes of them, obeys, and Ctrl-
   script.stdin.end();
   const [code] = (await once(script, 'exit')) as [number];
   assert.equal(code, 0, printed);
-  await assert.rejects(fetch(`${address?.[1]}/healthz`));
+  await assert.rejects(client.call('GET', '/healthz'));
   assert.ok(existsSync(join(folder, 'node-1', 'node.log')), 'a folder that was named is kept');
 });
 

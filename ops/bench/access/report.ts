@@ -2,7 +2,7 @@
 
 import type { Machine } from '../common/measure.js';
 import { table, whole } from '../common/table.js';
-import type { AccessRow } from './run.js';
+import type { AccessCostRow } from './run.js';
 
 export interface AccessChapter {
   readonly command: string;
@@ -10,7 +10,7 @@ export interface AccessChapter {
   readonly machine: Machine;
   readonly description: string;
   readonly seed: number;
-  readonly rows: readonly AccessRow[];
+  readonly rows: readonly AccessCostRow[];
 }
 
 export function accessMarkdown({ command, date, description, machine, rows, seed }: AccessChapter): string {
@@ -27,7 +27,7 @@ export function accessMarkdown({ command, date, description, machine, rows, seed
   ].join('\n');
 }
 
-function cellsOf({ access, addedUs, figures, operation, protocol, ratio }: AccessRow): string[] {
+function cellsOf({ access, addedUs, figures, operation, protocol, ratio }: AccessCostRow): string[] {
   const { cpuUs, p50, p99, perSecond } = figures;
   const door = protocol === 'rest' ? 'REST' : 'gRPC';
   return [

@@ -15,14 +15,14 @@ import type { LoadAccess } from '../common/jobs.js';
 import { readOperations } from '../requests/operations.js';
 import { type Bench, type Figures, median, runSlice, type Slice, sliceFigures } from '../requests/slices.js';
 
-export interface AccessSettings {
+export interface AccessCostSettings {
   /** Of each slice. */
   readonly requests: number;
   /** Slices of each operation for each kind of access. */
   readonly rounds: number;
 }
 
-export interface AccessRow {
+export interface AccessCostRow {
   readonly protocol: 'rest' | 'grpc';
   readonly operation: string;
   readonly access: string;
@@ -50,7 +50,7 @@ const CONNECTIONS = 4;
 const BATCH = 500;
 const WARM_REQUESTS = 5000;
 
-export async function measureAccess(dataset: Dataset, settings: AccessSettings, folder: string): Promise<AccessRow[]> {
+export async function measureAccess(dataset: Dataset, settings: AccessCostSettings, folder: string): Promise<AccessCostRow[]> {
   const nodes: RunningNode[] = [];
   const load = startHelper('load') as Bench['load'];
   try {
@@ -61,7 +61,7 @@ export async function measureAccess(dataset: Dataset, settings: AccessSettings, 
       folder,
       settings: { seconds: 0, rounds: settings.rounds, connections: [CONNECTIONS], beside: null },
     };
-    const rows: AccessRow[] = [];
+    const rows: AccessCostRow[] = [];
     for (const operation of readOperations(COLLECTION, dataset).filter(({ name }) => OPERATIONS.includes(name))) {
       const slices = new Map<Way, Slice[]>(ways.map((way) => [way, []]));
       for (let round = 0; round <= settings.rounds; round++) {
@@ -168,7 +168,7 @@ function rowOf(
   way: Way,
   slices: readonly Slice[],
   without: readonly Slice[],
-): AccessRow {
+): AccessCostRow {
   const cpuUs = ({ units, use }: Slice): number => use.cpuUs / units;
   const pairs = slices.map((slice, at) => [cpuUs(slice), cpuUs(without[at] as Slice)] as const);
   return {
