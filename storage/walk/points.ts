@@ -1,12 +1,13 @@
 /** Reads that need no scoring: points by id, in order, and counts of values. */
 
+import { parseStored } from '../../protocols/json.js';
 import type { Filter } from '../../protocols/model/filter.js';
+import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { DEFAULT_SEARCH_PARAMS, type FacetQuery, type RetrieveQuery, type ScrollQuery } from '../../protocols/model/query.js';
 import { type FacetHit, topValues } from '../../query/facet.js';
-import { bothFilters } from '../../query/filter/combine.js';
+import { matchesPayload } from '../../query/filter/predicate.js';
 import type { PointView } from '../answers/result.js';
-import { NO_EXTRAS } from '../threads/portion.js';
 import { recordView, viewsOf } from './shown.js';
 import { checkSelected } from './space.js';
 import type { PagedNode, Scope, Walk, WalkHit } from './walk.js';
@@ -22,17 +23,24 @@ export function* retrieveWalk<Hit extends WalkHit>(
   return yield* scope.ask('points', { collection: null, query: { ...query, ids: query.ids.filter((id) => passing.has(id)) } });
 }
 
-/** Those of the points that are there and pass. */
+/**
+ * Those of the points that are there and pass. within: on payloads alone. The payloads of these points are read: a list of all that pass would
+ * have to go through every point in front of them.
+ */
 export function* idsWithin<Hit extends WalkHit>(
   scope: Scope<Hit>,
   ids: readonly PointId[],
   within: Filter,
 ): Walk<Hit, ReadonlySet<PointId>> {
   if (ids.length === 0) return new Set();
-  const named: Filter = { must: [{ kind: 'hasId', ids }], should: [], mustNot: [], minShould: null };
-  const node = listNode(bothFilters(named, within), ids.length);
-  const hits = yield* scope.ask('level', { node, query: { kind: 'list', from: null }, lists: [], extras: NO_EXTRAS });
-  return new Set(hits.map(({ id }) => id));
+  const query = { ids, withPayload: { kind: 'all' }, withVector: { kind: 'none' } } as const;
+  const points = yield* scope.ask('points', { collection: null, query });
+  return new Set(points.filter((point) => passes(point, within)).map(({ id }) => id));
+}
+
+function passes({ id, payload }: PointView, within: Filter): boolean {
+  const values = payload === undefined ? {} : (parseStored(payload) as Payload);
+  return matchesPayload(within, { id, payload: values, hasVector: () => false });
 }
 
 /** A page in id order and the id that the next one starts with, or the first points by a payload value. */

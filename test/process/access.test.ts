@@ -38,6 +38,11 @@ const known =
   (right: 'manage' | 'read' | 'collectionWrite' | 'collectionRead') =>
   (row: AccessCase): Outcome =>
     row[right] === 'N' ? 'forbidden' : 'allowed';
+const TENANT = { key: 'user', value: 'u1' };
+/** Of a collection, its points alone, and that it is there. */
+const tenant = (row: AccessCase): Outcome =>
+  row.collectionWrite === 'N' || (!row.isOpen && isOfCollection(row) && !OF_POINTS.test(row.path)) ? 'forbidden' : 'allowed';
+const OF_POINTS = /^\/collections\/\w+\/(points|facet|exists)/;
 const elsewhere = (row: AccessCase): Outcome =>
   row.collectionWrite === 'N' || (!row.isOpen && isOfCollection(row)) ? 'forbidden' : 'allowed';
 const stranger =
@@ -58,6 +63,7 @@ const HOLDERS: readonly Holder[] = [
   holder('read', { access: 'r' }, known('read')),
   holder('collections rw', grants('rw', OWN, MISSING), known('collectionWrite')),
   holder('collections r', grants('r', OWN, MISSING), known('collectionRead')),
+  holder('a tenant', { access: [OWN, MISSING].map((collection) => ({ collection, access: 'rw', tenant: TENANT })) }, tenant),
   holder('another collection', grants('rw', 'another'), elsewhere),
   holder('an alias of the collection', grants('rw', 'alias'), elsewhere),
   holder('no collection', { access: [] }, elsewhere),
