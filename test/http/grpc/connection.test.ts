@@ -10,7 +10,7 @@ import { type GrpcDoor, startGrpcDoor } from '../../../http/grpc/server.js';
 import * as h2 from '../../../protocols/http2/frames.js';
 import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
 import { bytesOf } from '../../protocols/grpc/protos.js';
-import { type Harness, openDoor } from '../rest/fake-node.js';
+import { type Harness, openDoor, until } from '../rest/fake-node.js';
 import { failure, GrpcClient } from './client.js';
 import { bytes, data, framesOf, HELLO, headers, message } from './frames.js';
 
@@ -284,38 +284,40 @@ test('connections that say nothing, ask for nothing or do not end their request 
   let nowMs = 0;
   const served: Served = async () => ({ kind: 'message', parts: [Buffer.from('the answer')] });
   const { client, listener, port } = await listening(context, served, () => nowMs);
-  const socketThatSends = async (sent: Uint8Array): Promise<Socket> => {
+  const that = (sent: Uint8Array) => {
+    const heard: Buffer[] = [];
     const socket = connectSocket(port, '127.0.0.1', () => socket.write(sent));
+    socket.on('data', (part: Buffer) => heard.push(part));
     context.after(() => socket.destroy());
-    await once(socket, 'data');
-    return socket;
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    return { socket, closed, heard: () => Buffer.concat(heard) };
   };
-  const silent = await socketThatSends(bytes());
-  const half = await socketThatSends(bytes(HELLO).subarray(0, 20));
-  const idle = await socketThatSends(bytes(HELLO));
-  const unfinished = await socketThatSends(bytes(HELLO, headers(1), data(1, message(COUNT).subarray(0, 3), 0)));
-  // Each has its own order of arrival: the ping shows that the server has read what came before it.
-  for (const socket of [idle, unfinished]) {
-    socket.write(h2.frame(h2.PING, 0, 0, Buffer.alloc(8)));
-    await once(socket, 'data');
-  }
+  const silent = that(bytes());
+  const half = that(bytes(HELLO).subarray(0, 20));
+  // The ping shows that the server has read what came before it.
+  const ping = h2.frame(h2.PING, 0, 0, Buffer.alloc(8));
+  const idle = that(bytes(HELLO, ping));
+  const unfinished = that(bytes(HELLO, headers(1), data(1, message(COUNT).subarray(0, 3), 0), ping));
+  await until(() => [silent, half].every(({ heard }) => heard().length > 0));
+  await until(() => [idle, unfinished].every(({ heard }) => framesOf(heard()).some(({ type }) => type === h2.PING)));
   await client.raw('/qdrant.Points/Count', COUNT);
-  const atTime = async (ms: number, ended: readonly Socket[]): Promise<Buffer[]> => {
-    const said = ended.map(rest);
+  const at = (ms: number): void => {
     nowMs = ms;
     listener.checkTimes();
-    return Promise.all(said);
   };
-  const open = (socket: Socket) => socket.readyState === 'open';
-  await atTime(10_000, []);
-  await atTime(10_001, [silent, half]);
-  assert.deepEqual([idle, unfinished].map(open), [true, true]);
-  const [goodbye] = (await atTime(60_001, [idle])) as [Buffer];
-  assert.deepEqual(framesOf(goodbye).at(-1)?.type, h2.GOAWAY);
-  await atTime(310_000, []);
-  const answered = once(unfinished, 'data') as Promise<[Buffer]>;
-  await atTime(310_002, []);
-  assert.match((await answered)[0].toString('latin1'), /did not come to its end within 300 seconds/);
+  const areOpen = (...watched: (typeof idle)[]): boolean => watched.every(({ socket }) => socket.readyState === 'open');
+  at(10_000);
+  assert.ok(areOpen(silent, half, idle, unfinished));
+  at(10_001);
+  await Promise.all([silent.closed, half.closed]);
+  assert.ok(areOpen(idle, unfinished));
+  at(60_001);
+  await idle.closed;
+  assert.equal(framesOf(idle.heard()).at(-1)?.type, h2.GOAWAY);
+  at(310_000);
+  assert.ok(areOpen(unfinished));
+  at(310_002);
+  await until(() => /did not come to its end within 300 seconds/.test(unfinished.heard().toString('latin1')));
   assert.equal((await client.raw('/qdrant.Points/Count', COUNT)).toString(), 'the answer');
 });
 
