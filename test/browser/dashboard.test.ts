@@ -184,6 +184,28 @@ test('the console proposes paths and fields by the description of the API, sends
   assert.equal(await editor.inputValue(), 'POST /collections/colours/points/count\n{"exact": true}');
 });
 
+test('the console shows how a query was carried out, and makes the index that is advised', { skip }, async (t) => {
+  const points = Array.from({ length: 1500 }, (_, id) => ({ id, vector: [1 + (id % 5), 1 + (id % 7), 1], payload: { shelf: id % 50 } }));
+  await client.result('PUT', '/collections/shelves', { vectors: { size: 3, distance: 'Cosine' } });
+  await client.result('PUT', '/collections/shelves/points?wait=true', { points });
+  const { page, go, checkAccess } = await openDashboard(t, node.url);
+  await go('console');
+  const body = '{"query": [1, 2, 3], "limit": 3, "filter": {"must": [{"key": "shelf", "match": {"value": 7}}]}}';
+  await page.getByRole('combobox', { name: 'Method and path' }).fill(`POST /collections/shelves/points/query\n${body}`);
+  await page.getByRole('button', { name: 'Explain' }).click();
+  const explained = page.getByRole('region', { name: 'How it was carried out' });
+  await explained.getByText('“shelf match 7” has no index that helps, so payloads decided it.').waitFor();
+  await explained.getByText('To decide the filter 1,500 payloads were read.').waitFor();
+  await checkAccess();
+  await page.getByRole('button', { name: 'Make this index of shelf' }).click();
+  await page.getByText('"field_schema": "integer"').waitFor();
+  await page.getByRole('button', { name: 'Make it' }).click();
+  await page.getByText('The index is made.').waitFor();
+  await page.getByRole('button', { name: 'Explain' }).click();
+  await explained.getByText('“shelf match 7” was answered by the integer index, 30 rows.').waitFor();
+  await page.getByRole('button', { name: 'Make this index of shelf' }).waitFor({ state: 'detached' });
+});
+
 test('a snapshot is made and restored under another name', { skip }, async (t) => {
   const { page, go } = await openDashboard(t, node.url);
   await go('collections/colours/snapshots');

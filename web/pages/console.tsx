@@ -5,8 +5,10 @@ import { call, messageOf, send, storedKey } from '../base/api.js';
 import { useLive } from '../base/live.js';
 import { type ConsoleRequest, curlOf, javascriptOf, parseRequest, pythonOf } from '../model/client-code.js';
 import { type Completion, completionAt, type OpenApi } from '../model/completion.js';
+import { canExplain, explainedPath, explanationIn } from '../model/explain.js';
 import { seconds } from '../model/format.js';
 import { CopyButton, Failure } from '../parts/basics.js';
+import { ExplainView } from '../parts/explain-view.js';
 
 const HISTORY = 'troupe.console';
 const HISTORY_MAX = 30;
@@ -25,7 +27,8 @@ export function ConsolePage(): ReactNode {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const parsed = parseRequest(text);
-  const run = async (): Promise<void> => {
+  const explanation = shown === null ? null : explanationIn(shown.text);
+  const run = async (explains = false): Promise<void> => {
     if (typeof parsed === 'string') {
       setError(new Error(parsed));
       return;
@@ -36,7 +39,8 @@ export function ConsolePage(): ReactNode {
     setHistory(next);
     localStorage.setItem(HISTORY, JSON.stringify(next));
     try {
-      const answer = await send(parsed.method, parsed.path, parsed.body === '' ? undefined : parsed.body);
+      const path = explains ? explainedPath(parsed.path) : parsed.path;
+      const answer = await send(parsed.method, path, parsed.body === '' ? undefined : parsed.body);
       setShown({ ...answer, text: pretty(answer.text) });
     } catch (met) {
       setError(met);
@@ -65,11 +69,16 @@ export function ConsolePage(): ReactNode {
       </div>
       <div className="console">
         <section className="sheet" aria-label="Request">
-          <Editor text={text} onChange={setText} onRun={run} />
+          <Editor text={text} onChange={setText} onRun={() => run()} />
           <div className="row" style={{ marginTop: '0.6rem' }}>
-            <button type="button" className="main-action" disabled={busy} onClick={run}>
+            <button type="button" className="main-action" disabled={busy} onClick={() => run()}>
               {busy ? 'Sending …' : 'Send (Ctrl+Enter)'}
             </button>
+            {typeof parsed !== 'string' && canExplain(parsed.method, parsed.path) && (
+              <button type="button" disabled={busy} onClick={() => run(true)}>
+                Explain
+              </button>
+            )}
             {typeof parsed !== 'string' && <CodeButtons request={parsed} />}
           </div>
           {typeof parsed === 'string' && <p className="small faint">{parsed}</p>}
@@ -88,6 +97,7 @@ export function ConsolePage(): ReactNode {
           )}
         </section>
       </div>
+      {explanation !== null && <ExplainView explanation={explanation} />}
     </>
   );
 }
