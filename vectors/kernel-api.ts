@@ -108,6 +108,8 @@ export interface Kernels {
   takeScored(): number;
   /** Bytes of these rows since the last call of this one, each row in whole lanes of 16 bytes. */
   takeScoredBytes(): number;
+  /** Rows of level 0 whose neighbours walks looked at since the last call. */
+  takeHops(): number;
 }
 
 /** Thrown out of a kernel call when `expired()` answered true: the time limit stops the work. */

@@ -65,6 +65,7 @@ interface Exports {
   listAdmitted(rows: number, out: number): number;
   takeScored(): number;
   takeScoredBytes(): number;
+  takeHops(): number;
   fillTables(codebook: number, query: number, parts: number, partDim: number, metric: number, out: number): void;
   setPrintTables(powers: number, pairs: number): void;
   printFloats(values: number, count: number, out: number): number;
@@ -244,6 +245,10 @@ class MemoryKernels implements Kernels {
 
   takeScoredBytes(): number {
     return this.#exports.takeScoredBytes();
+  }
+
+  takeHops(): number {
+    return this.#exports.takeHops() >>> 0;
   }
 
   #setAdmission({ deletedAt, seq, bits }: Admission): void {

@@ -185,7 +185,9 @@ async function read(parts: AnswerParts, call: CallOf<'read'>): Promise<DataAnswe
   const keys = replicas.map(({ key }) => key);
   const deadlineMs = parts.clock.nowMs() + call.timeoutMs;
   const ring = call.fence === undefined ? hidingRing(record) : null;
-  const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, usage ?? undefined, ring ?? undefined);
+  const peer = parts.services.assignments.peerId;
+  const how = { peer, ...(usage && { usage }), ...(ring && { ring }) };
+  const { body, positions } = await parts.services.engine.portion(keys, call.body, deadlineMs, how);
   checkRead(parts.services, entry, call.uid, call.shards, replicas);
   // Points that were hidden may have been removed during the read.
   checkShardMapVersion(agreedRecord(parts.services, call), call.collection, call.shardMapVersion);

@@ -2,14 +2,13 @@
 
 import type { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
-import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { GatherAccess } from '../../storage/gather/access.js';
 import type { BuildOrder, BuildProgress, PoolDepths } from '../../storage/pool/pool.js';
 import type {
   BuildReport,
+  PortionOptions,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -80,13 +79,7 @@ export interface EnginePort extends ShardLogPort {
   readonly readersMax?: number;
   read(operation: ReadOperation, replicas: readonly ReplicaKey[], request: RawRequest): Promise<Uint8Array>;
   /** A part of a read over many nodes, on some replicas of its collection. */
-  portion(
-    replicas: readonly ReplicaKey[],
-    body: Uint8Array,
-    deadlineMs: number,
-    usage?: HardwareUsage,
-    ring?: readonly ShardId[],
-  ): Promise<PortionResult>;
+  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, how?: PortionOptions): Promise<PortionResult>;
   /** A read whose portions are asked through `access`. */
   gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array>;
   /** Resolves when all threads that answer reads have done what they were sent before. */

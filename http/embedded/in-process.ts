@@ -2,6 +2,7 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import { parseStored, stringifyJson } from '../../protocols/json.js';
+import type { Explanation } from '../../protocols/model/explanation.js';
 import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
 import { PROGRAM } from '../access/caller.js';
@@ -16,6 +17,8 @@ export interface Call<Name extends OperationName> {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: QueryParameters;
   readonly body?: BodyOf<Name>;
+  /** Is told how a read with `explain: true` was carried out, before its result is there. */
+  readonly explained?: (explanation: Explanation) => void;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -41,7 +44,9 @@ export async function callOperation<Name extends OperationName>(
         caller: PROGRAM,
         ...readParameters(query),
       });
-      return decodeResult<Name>(await services.node.read(path.collection_name as string, route.engine, request));
+      const result = await services.node.read(path.collection_name as string, route.engine, request);
+      if (request.explain?.explanation) call.explained?.(request.explain.explanation);
+      return decodeResult<Name>(result);
     }
     case 'write': {
       const { timeoutSeconds, wait } = updateParameters(query);

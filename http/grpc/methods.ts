@@ -15,6 +15,7 @@ import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import type { Caller } from '../access/caller.js';
 import type { RequestOrigin } from '../audit/origin.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
+import { explainFields } from '../context/explain.js';
 import { usageField } from '../context/hardware.js';
 import { checkSettingsSize } from '../context/node-request.js';
 import { checkMode } from '../context/recovery.js';
@@ -202,7 +203,7 @@ function collectionOf({ path }: Routing): string {
   return name;
 }
 
-/** The answer, and what a measured request has cost. */
-function withUsage(answer: Uint8Array, type: MessageType, { usage }: RawRequest): Uint8Array[] {
-  return usage === undefined ? [answer] : [answer, usageField(type, usage)];
+/** The answer, what a measured request has cost, and how one came about that asks for it. */
+function withUsage(answer: Uint8Array, type: MessageType, { explain, usage }: RawRequest): Uint8Array[] {
+  return [answer, ...(usage === undefined ? [] : [usageField(type, usage)]), ...explainFields(type, explain)];
 }

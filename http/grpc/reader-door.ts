@@ -11,7 +11,7 @@ import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
-import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import type { HeavyRead, RawRequest, ReadOperation } from '../../storage/threads/messages.js';
 import type { Caller } from '../access/caller.js';
 import { checkAccess } from '../access/decide.js';
 import type { KnownCallers } from '../access/known-callers.js';
@@ -19,6 +19,7 @@ import { clientFacts, errorHeaders } from '../context/answer.js';
 import type { CallLog } from '../context/call-log.js';
 import { ClientGate } from '../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../context/collection-stats.js';
+import { explainFields } from '../context/explain.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { isGood } from '../context/request-stats.js';
 import { SharedCounts } from '../context/shared-counts.js';
@@ -140,11 +141,12 @@ export class GrpcReaderDoor {
     const reader = new RoutingReader(method.request, ['collection_name']);
     const message = `qdrant.${method.request.name}`;
     const tag = timeTag(method.response);
-    const answered = (answer: AloneAnswer, name: string, startedMs: number): Outcome => {
+    const answered = (answer: AloneAnswer, name: string, { explain }: RawRequest, startedMs: number): Outcome => {
       if (answer === null || answer === 'heavy') return answer;
       const milliseconds = performance.now() - startedMs;
       this.record(row, name, 0, milliseconds);
-      return { kind: 'message', parts: tag === null ? [answer] : [answer, timeField(tag, milliseconds)] };
+      const explained = explainFields(method.response, explain);
+      return { kind: 'message', parts: [answer, ...(tag === null ? [] : [timeField(tag, milliseconds)]), ...explained] };
     };
     return (body, deadlineMs, caller) => {
       const startedMs = performance.now();
@@ -157,7 +159,9 @@ export class GrpcReaderDoor {
         checkCollectionName(name);
         const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, caller, deadlineMs });
         const answer = this.reader.readAlone(name, engine, request);
-        return answer instanceof Promise ? answer.then((later) => answered(later, name, startedMs)) : answered(answer, name, startedMs);
+        return answer instanceof Promise
+          ? answer.then((later) => answered(later, name, request, startedMs))
+          : answered(answer, name, request, startedMs);
       } catch (error) {
         return error instanceof TroupeError ? this.failed(row, asked, error, performance.now() - startedMs) : null;
       }

@@ -20,6 +20,8 @@ export interface PointsCall {
   readonly caller: Caller;
   readonly consistency: ReadConsistency | undefined;
   readonly timeoutSeconds: number | undefined;
+  /** Whether its address asks for an explanation; its body may, too. */
+  readonly explain?: boolean | undefined;
   /** When the client stops waiting, by `nowMs` of the services; left out where that is not known. */
   readonly deadlineMs?: number;
   /** For a read that quick ones should not wait for, as far as that is known. */
@@ -39,6 +41,7 @@ export function pointsRequest(
     body,
     caller,
     consistency,
+    explain,
     deadlineMs = Number.POSITIVE_INFINITY,
     heavy,
     message,
@@ -61,5 +64,6 @@ export function pointsRequest(
     ...(grants === null ? {} : { grants }),
     ...(unknownFields === undefined ? {} : { unknownFields }),
     ...(hardwareReporting ? { usage: noUsage() } : {}),
+    explain: { wanted: explain === true, explanation: null },
   };
 }

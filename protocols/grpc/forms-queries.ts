@@ -49,7 +49,7 @@ function pageOf({ collection_name, read_consistency, timeout, shard_key_selector
 }
 
 function batchForm(name: string): RestForm {
-  return (fields) => ({ searches: fields[name] ?? [] });
+  return (fields) => object({ searches: fields[name] ?? [], explain: fields.explain });
 }
 
 function searchForm({ vector, vector_name, sparse_indices, ...fields }: MessageFields, vectors: Float32Array[]): JsonValue {

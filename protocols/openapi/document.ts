@@ -36,6 +36,12 @@ const USAGE = {
   },
 };
 
+const EXPLAINED = {
+  type: 'object',
+  description:
+    'How the answer came about, to requests with `explain: true`: shards, segments, plans and their reasons, times. See the guide on tuning.',
+};
+
 const ACCEPTED: SchemaObject = {
   type: 'object',
   required: ['status', 'time'],
@@ -70,7 +76,7 @@ function operationObject(route: DescribedRoute, schema: OperationSchema): object
     parameters: [...pathParameters(route.path), ...POINT_PARAMETERS[route.kind], ...(schema.query ?? [])],
     ...requestBody(schema),
     responses: {
-      200: { description: 'Done', content: answerContent(schema, route.kind === 'read' || route.kind === 'write') },
+      200: { description: 'Done', content: answerContent(schema, route.kind) },
       ...(schema.query?.includes(WAIT_SNAPSHOT)
         ? { 202: { description: 'Begun', content: { 'application/json': { schema: ACCEPTED } } } }
         : {}),
@@ -87,8 +93,8 @@ function requestBody({ body, file }: OperationSchema): object {
   return body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } };
 }
 
-/** measured: the answer may say what it cost. */
-function answerContent(schema: OperationSchema, measured: boolean): object {
+/** Answers of reads and writes may say what they cost, those of reads how they came about. */
+function answerContent(schema: OperationSchema, kind: DescribedRoute['kind']): object {
   if (schema.bare !== undefined) return { [schema.bare]: { schema: schema.result } };
   const envelope = {
     type: 'object',
@@ -97,7 +103,8 @@ function answerContent(schema: OperationSchema, measured: boolean): object {
       result: schema.result,
       status: { type: 'string', enum: ['ok'] },
       time: { type: 'number', description: 'Seconds.' },
-      ...(measured ? { usage: USAGE } : {}),
+      ...(kind === 'read' || kind === 'write' ? { usage: USAGE } : {}),
+      ...(kind === 'read' ? { explain: EXPLAINED } : {}),
     },
   };
   return { 'application/json': { schema: envelope } };

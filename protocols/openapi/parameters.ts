@@ -24,7 +24,13 @@ export const LATEST = [
   TIMEOUT,
 ];
 
-export const READ_PARAMETERS = [query('consistency', TEXT, '`majority`, `quorum`, `all` or a number of replicas.'), TIMEOUT];
+const EXPLAIN_PARAMETER = query('explain', { type: 'boolean' }, 'Say how the answer came about, in `explain` beside `result`.');
+
+export const READ_PARAMETERS = [
+  query('consistency', TEXT, '`majority`, `quorum`, `all` or a number of replicas.'),
+  EXPLAIN_PARAMETER,
+  TIMEOUT,
+];
 
 export const WRITE_PARAMETERS = [
   query('wait', { type: 'boolean' }, 'Answer when the change is applied, not only safe on disk.'),

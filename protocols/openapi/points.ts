@@ -1,6 +1,6 @@
 /** Schemas of writes to points and of reads by id, filter or value. */
 
-import { any, COUNT, described, FLAG, fields, integer, leaf, list, map, NUMBER, ref, TEXT, words } from './schema.js';
+import { any, COUNT, described, EXPLAIN, FLAG, fields, integer, leaf, list, map, NUMBER, ref, TEXT, words } from './schema.js';
 
 const SHARD = { shard_key: ref('ShardKeySelector') };
 const UPSERT_OPTIONS = { ...SHARD, update_filter: ref('Filter'), update_mode: words('upsert', 'insert_only', 'update_only') };
@@ -51,15 +51,18 @@ export const POINT_SCHEMAS = {
     ),
   }),
 
-  Retrieve: fields({ ids: list(ref('PointId')) }, { ...SHARD, ...SHOWN }),
-  Scroll: fields({}, { ...SHARD, ...SHOWN, offset: ref('PointId'), limit: integer(1), filter: ref('Filter'), order_by: ref('OrderBy') }),
+  Retrieve: fields({ ids: list(ref('PointId')) }, { ...EXPLAIN, ...SHARD, ...SHOWN }),
+  Scroll: fields(
+    {},
+    { ...EXPLAIN, ...SHARD, ...SHOWN, offset: ref('PointId'), limit: integer(1), filter: ref('Filter'), order_by: ref('OrderBy') },
+  ),
   OrderBy: described(
     'A payload key with an index for ranges, and where to start.',
     any(ref('Key'), fields({ key: ref('Key') }, { direction: DIRECTION, start_from: any(NUMBER, ref('Datetime')) })),
   ),
-  Count: fields({}, { ...SHARD, filter: ref('Filter'), exact: FLAG }),
-  Facet: fields({ key: ref('Key') }, { ...SHARD, limit: integer(1), filter: ref('Filter'), exact: FLAG }),
-  Matrix: fields({}, { ...SHARD, filter: ref('Filter'), sample: integer(2), limit: integer(1), using: TEXT }),
+  Count: fields({}, { ...EXPLAIN, ...SHARD, filter: ref('Filter'), exact: FLAG }),
+  Facet: fields({ key: ref('Key') }, { ...EXPLAIN, ...SHARD, limit: integer(1), filter: ref('Filter'), exact: FLAG }),
+  Matrix: fields({}, { ...EXPLAIN, ...SHARD, filter: ref('Filter'), sample: integer(2), limit: integer(1), using: TEXT }),
 
   ScrollResult: fields({ points: list(ref('Record')) }, { next_page_offset: ref('PointId') }),
   CountResult: fields({ count: COUNT }),

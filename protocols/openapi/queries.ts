@@ -1,6 +1,22 @@
 /** Schemas of searches. */
 
-import { ANYTHING, any, COUNT, described, FLAG, fields, integer, list, map, NUMBER, numberWithin, ref, TEXT, words } from './schema.js';
+import {
+  ANYTHING,
+  any,
+  COUNT,
+  described,
+  EXPLAIN,
+  FLAG,
+  fields,
+  integer,
+  list,
+  map,
+  NUMBER,
+  numberWithin,
+  ref,
+  TEXT,
+  words,
+} from './schema.js';
 
 const SHOWN = { with_payload: ref('PayloadSelection'), with_vector: ref('VectorSelection') };
 const SHARD = { shard_key: ref('ShardKeySelector') };
@@ -20,7 +36,7 @@ const GROUPED = {
 const GROUPED_OPTIONS = {
   with_lookup: any(TEXT, fields({ collection: TEXT }, { with_payload: ref('PayloadSelection'), with_vectors: ref('VectorSelection') })),
 };
-const SEARCH_OPTIONS = { ...SHARD, ...SHOWN, filter: ref('Filter'), params: ref('SearchParams'), score_threshold: NUMBER };
+const SEARCH_OPTIONS = { ...EXPLAIN, ...SHARD, ...SHOWN, filter: ref('Filter'), params: ref('SearchParams'), score_threshold: NUMBER };
 const EXAMPLES = list(ref('Example'));
 const RECOMMEND_OPTIONS = {
   ...SEARCH_OPTIONS,
@@ -106,9 +122,9 @@ export const QUERY_SCHEMAS = {
   ),
   Variable: described('A payload key, `$score`, or `$score[i]` for the i-th prefetch.', ref('Key')),
   Prefetch: described('A search whose results the one around it works on.', fields({}, { ...NODE, limit: integer(1) })),
-  QueryRequest: fields({}, { ...NODE, ...SHARD, ...SHOWN, ...LIMITS }),
-  QueryBatch: fields({ searches: list(ref('QueryRequest')) }),
-  QueryGroups: fields(GROUPED, { ...NODE, ...SHARD, ...SHOWN, ...GROUPED_OPTIONS, limit: integer(1), group_size: integer(1) }),
+  QueryRequest: fields({}, { ...EXPLAIN, ...NODE, ...SHARD, ...SHOWN, ...LIMITS }),
+  QueryBatch: fields({ searches: list(ref('QueryRequest')) }, EXPLAIN),
+  QueryGroups: fields(GROUPED, { ...EXPLAIN, ...NODE, ...SHARD, ...SHOWN, ...GROUPED_OPTIONS, limit: integer(1), group_size: integer(1) }),
 
   NamedVector: any(
     ref('DenseVector'),
@@ -116,18 +132,19 @@ export const QUERY_SCHEMAS = {
     fields({ name: TEXT, vector: ref('SparseVector') }),
   ),
   Search: fields({ vector: ref('NamedVector'), limit: integer(1) }, { ...SEARCH_OPTIONS, offset: COUNT }),
-  SearchBatch: fields({ searches: list(ref('Search')) }),
+  SearchBatch: fields({ searches: list(ref('Search')) }, EXPLAIN),
   SearchGroups: fields(
     { vector: ref('NamedVector'), ...GROUPED, limit: integer(1), group_size: integer(1) },
     { ...SEARCH_OPTIONS, ...GROUPED_OPTIONS },
   ),
   Example: any(ref('PointId'), ref('DenseVector'), ref('SparseVector')),
   Recommend: fields({ limit: integer(1) }, { ...RECOMMEND_OPTIONS, offset: COUNT }),
-  RecommendBatch: fields({ searches: list(ref('Recommend')) }),
+  RecommendBatch: fields({ searches: list(ref('Recommend')) }, EXPLAIN),
   RecommendGroups: fields({ ...GROUPED, limit: integer(1), group_size: integer(1) }, { ...RECOMMEND_OPTIONS, ...GROUPED_OPTIONS }),
   Discover: fields(
     { limit: integer(1) },
     {
+      ...EXPLAIN,
       ...SHARD,
       ...SHOWN,
       target: ref('Example'),
@@ -139,7 +156,7 @@ export const QUERY_SCHEMAS = {
       lookup_from: ref('LookupLocation'),
     },
   ),
-  DiscoverBatch: fields({ searches: list(ref('Discover')) }),
+  DiscoverBatch: fields({ searches: list(ref('Discover')) }, EXPLAIN),
 
   QueryResult: fields({ points: list(ref('ScoredPoint')) }),
   Groups: fields({

@@ -57,6 +57,10 @@ export const TEXT = leaf<string>({ type: 'string' });
 export const FLAG = leaf<boolean>({ type: 'boolean' });
 export const NUMBER = leaf<number>({ type: 'number', format: 'double' });
 export const COUNT = integer(0);
+/** Of reads. */
+export const EXPLAIN = {
+  explain: leaf<boolean>({ type: 'boolean', description: 'Say how the answer came about, in `explain` beside `result`.' }),
+};
 export const ANYTHING = leaf<unknown>({ description: 'Any JSON value.' });
 
 /** Unsigned, min to max, both inclusive. */

@@ -12,6 +12,8 @@ const LIMIT_DEFAULT = 10;
 /** Errors: `malformedBody`, `invalidValue` for a limit of 0. */
 export function decodeFacet({ value }: RequestValue): FacetQuery {
   const fields = Fields.of(value, 'facet_request');
+  // It is looked at where all requests are; here it is only refused if it is no flag.
+  fields.boolean('explain');
   const key = fields.value('key');
   if (key === undefined) throw new TroupeError('malformedBody', 'missing field `key`');
   return {

@@ -13,6 +13,8 @@ const LIMIT_DEFAULT = 3;
 /** Errors: `malformedBody`, `invalidValue` for a sample below 2 or a limit of 0. */
 export function decodeMatrix({ value }: RequestValue): MatrixQuery {
   const fields = Fields.of(value, 'search_request');
+  // It is looked at where all requests are; here it is only refused if it is no flag.
+  fields.boolean('explain');
   const using = fields.value('using') ?? DEFAULT_VECTOR;
   if (typeof using !== 'string') throw wrongType('using', using, 'a string');
   return {

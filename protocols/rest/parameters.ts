@@ -21,11 +21,17 @@ export interface ReadParameters {
   /** Undefined: one replica of each shard will do. */
   readonly consistency: ReadConsistency | undefined;
   readonly timeoutSeconds: number | undefined;
+  /** The answer is to say how it came about. */
+  readonly explain: boolean;
 }
 
 /** Parameters of a read of points. Errors: malformedParameter. */
 export function readParameters(query: QueryParameters): ReadParameters {
-  return { consistency: consistencyOf(textParameter(query, 'consistency')), timeoutSeconds: pointsTimeout(query) };
+  return {
+    consistency: consistencyOf(textParameter(query, 'consistency')),
+    timeoutSeconds: pointsTimeout(query),
+    explain: flagParameter(query, 'explain'),
+  };
 }
 
 /**

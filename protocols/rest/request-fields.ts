@@ -16,8 +16,11 @@ export function isGiven(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null;
 }
 
+/** A request, which any of them may ask to explain. */
 export function objectOf(value: JsonValue, type: string): JsonObject {
   if (!isObject(value)) throw wrongType('', value, `struct ${type}`);
+  const { explain } = value;
+  if (isGiven(explain) && typeof explain !== 'boolean') throw wrongType('explain', explain, 'a boolean');
   return value;
 }
 

@@ -7,6 +7,7 @@
  */
 
 import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { AnsweredBy } from '../../protocols/model/explanation.js';
 import type { Condition, FieldCondition, Filter } from '../../protocols/model/filter.js';
 import { nestedPath } from '../../protocols/model/json-path.js';
 import {
@@ -71,6 +72,7 @@ export function evaluateFilter(filter: Filter, source: FilterSource, cache?: Con
   if (cache === undefined || key === undefined) return evaluateFrom(filter, source, undefined, 0);
   const cached = cache.get(key);
   const from = cached === undefined ? 0 : Math.min(cached.rows, source.rows);
+  source.notes?.cached(cached === undefined ? 'miss' : from === source.rows ? 'hit' : 'extended');
   if (cached !== undefined && from === source.rows) return firstRows(cached.bits, source.rows);
   const bits = evaluateFrom(filter, source, cache, from);
   if (cached !== undefined) unite(bits, cached.bits);
@@ -159,6 +161,7 @@ function readPayloads(filter: Filter, evaluation: Evaluation, undecided: Uint32A
   const count = countBits(undecided);
   if (count === 0) return;
   source.claim?.({ kind: 'payloads', count });
+  source.notes?.read(count);
   const context = contextOf(evaluation);
   const test = compileFilter(filter, context);
   // When every row is read anyway, each open condition is decided for itself too, so that other filters can use it.
@@ -270,12 +273,12 @@ function conditionBounds(condition: Condition, evaluation: Evaluation): Bounds {
     case 'hasId': {
       const bits = emptyBits(source.rows);
       for (const row of source.rowsWithIds(condition.ids)) if (row < source.rows) setBit(bits, row);
-      return answer(condition, bits, evaluation);
+      return answer(condition, bits, evaluation, 'index');
     }
     case 'hasVector': {
       const bits = emptyBits(source.rows);
       for (let row = 0; row < source.rows; row++) if (source.hasVector(condition.name, row)) setBit(bits, row);
-      return answer(condition, bits, evaluation);
+      return answer(condition, bits, evaluation, 'index');
     }
     case 'nested':
       return (
@@ -287,7 +290,7 @@ function conditionBounds(condition: Condition, evaluation: Evaluation): Bounds {
       if (index === undefined) return fromCache(condition, evaluation) ?? openBounds(condition, undefined, evaluation);
       const bits = emptyBits(source.rows);
       const quality = matchInPortions(index, asked, bits, source);
-      if (quality === 'exact') return answer(condition, bits, evaluation);
+      if (quality === 'exact') return answer(condition, bits, evaluation, 'index');
       return fromCache(condition, evaluation) ?? openBounds(condition, quality === 'superset' ? bits : undefined, evaluation);
     }
   }
@@ -312,7 +315,7 @@ function matchInPortions(index: FieldIndex, condition: FieldCondition, bits: Uin
 }
 
 /** The condition an index is asked for; undefined for conditions on no field. */
-function indexCondition(condition: Condition): FieldCondition | undefined {
+export function indexCondition(condition: Condition): FieldCondition | undefined {
   switch (condition.kind) {
     case 'isEmpty':
       return { kind: 'fieldIsEmpty', key: condition.key, isEmpty: true };
@@ -328,13 +331,15 @@ function indexCondition(condition: Condition): FieldCondition | undefined {
   }
 }
 
-function answer(condition: Condition, bits: Uint32Array, evaluation: Evaluation): Bounds {
+function answer(condition: Condition, bits: Uint32Array, evaluation: Evaluation, by: AnsweredBy): Bounds {
+  evaluation.source.notes?.answered(condition, by, bits);
   evaluation.answered.set(condition, bits);
   return same(bits);
 }
 
 function openBounds(condition: Condition, candidates: Uint32Array | undefined, evaluation: Evaluation): Bounds {
   evaluation.open.push(condition);
+  evaluation.source.notes?.answered(condition, candidates === undefined ? 'payload' : 'index_and_payload', null);
   const { rows } = evaluation.source;
   return { yes: emptyBits(rows), maybe: candidates ?? fullBits(rows) };
 }
@@ -367,12 +372,13 @@ function fromCache(condition: Condition, evaluation: Evaluation): Bounds | undef
   const bits = firstRows(cached.bits, source.rows);
   if (cached.rows < source.rows) {
     const test = compileCondition(condition, contextOf(evaluation));
+    source.notes?.read(source.rows - cached.rows);
     readRows(fullBits(source.rows, cached.rows), evaluation, (row, payload) => {
       if (test(row, payload, payload)) setBit(bits, row);
     });
     cache.set(key, { rows: source.rows, bits });
   }
-  return answer(condition, bits, evaluation);
+  return answer(condition, bits, evaluation, 'cache');
 }
 
 /** A copy for `rows` rows of bits that may have more or fewer. */

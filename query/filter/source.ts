@@ -1,6 +1,7 @@
 /** What filter evaluation needs of a segment. Storage implements it; evaluation knows no storage. */
 
 import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { AnsweredBy } from '../../protocols/model/explanation.js';
 import type { Condition, FieldCondition } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
@@ -55,4 +56,16 @@ export interface FilterSource {
    * that was given up.
    */
   beginScan?(conditions: readonly Condition[], rows: number): (() => void) | undefined;
+  /** Is told how the filter is evaluated, where somebody wants to know. */
+  readonly notes?: FilterNotes | undefined;
+}
+
+/** How a filter is evaluated. */
+export interface FilterNotes {
+  /** Whether the cache has the whole filter, also for all of the rows. */
+  cached(cache: 'hit' | 'extended' | 'miss'): void;
+  /** What has answered a condition. bits: of the rows that pass; null: they are not told apart. */
+  answered(condition: Condition, by: AnsweredBy, bits: Uint32Array | null): void;
+  /** Payloads are read to see which rows pass. */
+  read(payloads: number): void;
 }

@@ -1,13 +1,15 @@
 /** Which payload indexes would have spared the reading of payloads. Pure. */
 
 import type { FieldSchema, FieldType } from '../../protocols/model/collection.js';
-import type { Condition, Filter, Match } from '../../protocols/model/filter.js';
+import type { Condition, FieldCondition, Filter, Match } from '../../protocols/model/filter.js';
 import { nestedPath } from '../../protocols/model/json-path.js';
 
 export interface WantedIndex {
   /** Path of the payload, as `PUT /collections/{c}/index` takes it. */
   readonly field: string;
   readonly type: FieldType;
+  /** The first one that lacks it, on the field's whole path. */
+  readonly condition: FieldCondition;
 }
 
 /**
@@ -18,7 +20,7 @@ export function wantedIndexes(
   conditions: readonly Condition[],
   schemaOf: (field: string) => FieldSchema | undefined,
 ): readonly WantedIndex[] {
-  const wanted = new Map<string, FieldType>();
+  const wanted = new Map<string, WantedIndex>();
   const visit = (condition: Condition, within: string): void => {
     switch (condition.kind) {
       case 'nested':
@@ -28,33 +30,35 @@ export function wantedIndexes(
         for (const inner of conditionsOf(condition.filter)) visit(inner, within);
         return;
       case 'match':
-        add(keyOf(within, condition.key), typeForMatch(condition.match));
+        add(within, condition, typeForMatch(condition.match));
         return;
       case 'range':
-        add(keyOf(within, condition.key), 'float');
+        add(within, condition, 'float');
         return;
       case 'datetimeRange':
-        add(keyOf(within, condition.key), 'datetime');
+        add(within, condition, 'datetime');
         return;
       case 'geo':
-        add(keyOf(within, condition.key), 'geo');
+        add(within, condition, 'geo');
         return;
       default:
         return;
     }
   };
-  const add = (field: string, type: FieldType): void => {
-    if (!wanted.has(field) && schemaOf(field) === undefined) wanted.set(field, type);
+  const add = (within: string, condition: FieldCondition, type: FieldType): void => {
+    const field = keyOf(within, condition.key);
+    if (!wanted.has(field) && schemaOf(field) === undefined) wanted.set(field, { field, type, condition: { ...condition, key: field } });
   };
   for (const condition of conditions) visit(condition, '');
-  return [...wanted].map(([field, type]) => ({ field, type }));
+  return [...wanted.values()];
 }
 
 function keyOf(within: string, key: string): string {
   return within === '' ? key : nestedPath(within, key);
 }
 
-function conditionsOf({ minShould, must, mustNot, should }: Filter): readonly Condition[] {
+/** The conditions of a filter, those of filters in it as they are. */
+export function conditionsOf({ minShould, must, mustNot, should }: Filter): readonly Condition[] {
   return [...must, ...should, ...mustNot, ...(minShould?.conditions ?? [])];
 }
 

@@ -2,6 +2,7 @@
 
 import type { ShardKeySelector } from '../../protocols/model/cluster.js';
 import type { Scoring } from '../../protocols/model/query.js';
+import type { GatherExplainer } from '../explain/gather-explainer.js';
 import type { TermSums } from '../threads/portion.js';
 import type { ResolvedInputs } from '../walk/walk.js';
 import type { GatherAsk, GatherPlace } from './access.js';
@@ -18,6 +19,8 @@ export interface GatherContext {
   /** What the inputs of a query were found to be: groups ask it several times. */
   readonly inputs: WeakMap<Scoring, Promise<ResolvedInputs>>;
   readonly terms: WeakMap<Scoring, Promise<TermSums | null>>;
+  /** Null: the read is not to be explained. */
+  readonly explainer: GatherExplainer | null;
 }
 
 /** What a read does besides deciding. */
@@ -33,11 +36,14 @@ export interface GatherActs {
   readonly random: () => number;
 }
 
-export function gatherContext({ place, locate, scatter, expired, later, random }: GatherActs): GatherContext {
+export function gatherContext(
+  { place, locate, scatter, expired, later, random }: GatherActs,
+  explainer: GatherExplainer | null = null,
+): GatherContext {
   const places = new Map<string, Promise<GatherPlace>>();
   return {
     source: { collection: null, place, shards: null },
-    portions: new Portions({ scatter, expired, later }),
+    portions: new Portions({ scatter, expired, later }, explainer),
     lookup: async (collection, shardKey) => {
       const known = places.get(collection) ?? locate(collection);
       places.set(collection, known);
@@ -46,6 +52,7 @@ export function gatherContext({ place, locate, scatter, expired, later, random }
     random,
     inputs: new WeakMap(),
     terms: new WeakMap(),
+    explainer,
   };
 }
 

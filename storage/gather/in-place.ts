@@ -6,7 +6,7 @@ import { decodeRead, type ReadRequest } from '../requests/read-request.js';
 import { steadyNowMs } from '../threads/clock.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import type { GatherAccess } from './access.js';
-import { gatherContext } from './context.js';
+import type { GatherActs } from './context.js';
 import { gatherDecoded } from './read.js';
 
 /** Bodies that are larger take longer to decode than to hand over. */
@@ -22,9 +22,15 @@ export function smallRead(operation: ReadOperation, request: RawRequest): ReadRe
   return isSmall(read) ? read : null;
 }
 
-/** What the read answers. Errors: those of its parts; `timeout`. */
-export function gatherInPlace(operation: ReadOperation, request: RawRequest, read: ReadRequest, access: GatherAccess): Promise<Uint8Array> {
-  const context = gatherContext({
+/** What the read answers. thread: this one, for explanations. Errors: those of its parts; `timeout`. */
+export function gatherInPlace(
+  operation: ReadOperation,
+  request: RawRequest,
+  read: ReadRequest,
+  access: GatherAccess,
+  thread: string,
+): Promise<Uint8Array> {
+  const acts: GatherActs = {
     place: access.place,
     locate: async (collection) => access.locate(collection),
     scatter: access.scatter,
@@ -32,8 +38,8 @@ export function gatherInPlace(operation: ReadOperation, request: RawRequest, rea
     // It asks for one thing at a time.
     later: queueMicrotask,
     random: Math.random,
-  });
-  return gatherDecoded(operation, request, read, context);
+  };
+  return gatherDecoded(operation, request, read, acts, { thread, startedMs: performance.now() });
 }
 
 /** Whether nodes are asked once or twice, and answer with few points. Facets are not: nodes answer with all values. */

@@ -1,5 +1,6 @@
 /** The questions of one read to shards: those asked in one turn to the same shards go together, as portions. */
 
+import type { GatherExplainer } from '../explain/gather-explainer.js';
 import { timeLimitReached } from '../threads/deadline.js';
 import type { AnswerOf, Ask, ShardAnswer } from '../threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../threads/portion-codec.js';
@@ -24,7 +25,10 @@ interface Together {
 export class Portions {
   private waiting = new Map<string, Together>();
 
-  constructor(private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later'>) {}
+  constructor(
+    private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later'>,
+    private readonly explainer: GatherExplainer | null = null,
+  ) {}
 
   /**
    * The answers of the nodes that have the shards. shards: those of the source that are asked.
@@ -69,9 +73,17 @@ export class Portions {
   }
 
   private async answersTo(to: Together['to'], asks: readonly Waiting[]): Promise<(readonly ShardAnswer[])[]> {
-    const body = encodePortion({ asks: asks.map(({ ask }) => ask) });
+    const { explainer } = this;
+    const body = encodePortion({
+      asks: asks.map(({ ask }) => ask),
+      ...(explainer !== null && to.collection === null && { explain: true }),
+    });
+    const asked = explainer?.asked();
     // The bytes stand in a buffer that others are written to.
     const answers = await this.acts.scatter({ ...to, body: new Uint8Array(body) });
-    return answers.map((bytes) => decodePortionAnswer(bytes).answers);
+    asked?.();
+    const decoded = answers.map(decodePortionAnswer);
+    for (const { explanation } of decoded) explainer?.add(explanation);
+    return decoded.map((answer) => answer.answers);
   }
 }

@@ -1,23 +1,37 @@
 /** Answers one read operation from what the shards of many nodes answer: decode, ask, merge, encode. */
 
 import { encodeRead } from '../answers/read-answer.js';
+import { GatherExplainer } from '../explain/gather-explainer.js';
+import { explanationOf } from '../explain/whole.js';
 import { decodeRead, type ReadRequest } from '../requests/read-request.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
 import { readWalk } from '../walk/read.js';
-import type { GatherContext } from './context.js';
+import { type GatherActs, gatherContext } from './context.js';
 import { walkShards } from './shard-answers.js';
 
-/** As `runRead` of `../reader/operations.ts`. */
-export async function gatherRead(operation: ReadOperation, request: RawRequest, context: GatherContext): Promise<Uint8Array> {
-  return gatherDecoded(operation, request, decodeRead(operation, request), context);
+/** As `runRead` of `../reader/operations.ts`. thread: for explanations. */
+export async function gatherRead(operation: ReadOperation, request: RawRequest, acts: GatherActs, thread: string): Promise<Uint8Array> {
+  const startedMs = performance.now();
+  return gatherDecoded(operation, request, decodeRead(operation, request), acts, { thread, startedMs });
 }
 
-/** The same of a request that was decoded. */
+/** The same of a request that was decoded. startedMs: when that began, by `performance.now()`. */
 export async function gatherDecoded(
   operation: ReadOperation,
   request: RawRequest,
   read: ReadRequest,
-  context: GatherContext,
+  acts: GatherActs,
+  { startedMs, thread }: { readonly startedMs: number; readonly thread: string },
 ): Promise<Uint8Array> {
-  return encodeRead(operation, request, await walkShards(context, (scope) => readWalk(scope, read)));
+  const { body, explain, path } = request;
+  const explainer = explain?.wanted === true ? new GatherExplainer(startedMs) : null;
+  explainer?.mark('decode', body?.byteLength ?? 0);
+  const result = await walkShards(gatherContext(acts, explainer), (scope) => readWalk(scope, read));
+  explainer?.mark('merge');
+  const answer = encodeRead(operation, request, result);
+  if (explainer !== null && explain !== undefined) {
+    explainer.mark('encode', answer.byteLength);
+    explain.explanation = explanationOf(operation, path.collection_name ?? '', explainer.us, explainer.told(thread));
+  }
+  return answer;
 }

@@ -9,7 +9,7 @@ import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { timeLimitReached } from '../threads/deadline.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
-import { gatherContext } from './context.js';
+import type { GatherActs } from './context.js';
 import { gatherRead } from './read.js';
 
 type Post = (message: FromGather, transfer?: ArrayBuffer[]) => void;
@@ -27,15 +27,15 @@ class Session {
 
   run(): Promise<Uint8Array> {
     const { operation, request, place } = this.start;
-    const context = gatherContext({
+    const acts: GatherActs = {
       place,
       locate: (collection) => this.call((id, call) => this.post({ kind: 'locate', id, call, collection })),
       scatter: (ask) => this.call((id, call) => this.post({ kind: 'scatter', id, call, ask }, [ask.body.buffer as ArrayBuffer])),
       expired: () => steadyNowMs() > request.deadlineMs,
       later: setImmediate,
       random: Math.random,
-    });
-    return gatherRead(operation, request, context);
+    };
+    return gatherRead(operation, request, acts, 'gather');
   }
 
   returned(message: Returned): void {
@@ -90,7 +90,9 @@ class Gatherer {
     this.sessions.set(id, session);
     try {
       const body = await session.run();
-      this.post({ kind: 'answer', id, body, ...foundUnknown(message.request.unknownFields) }, [body.buffer as ArrayBuffer]);
+      const { explain, unknownFields } = message.request;
+      const explained = explain === undefined || explain.explanation === null ? {} : { explanation: explain.explanation };
+      this.post({ kind: 'answer', id, body, ...explained, ...foundUnknown(unknownFields) }, [body.buffer as ArrayBuffer]);
     } catch (error) {
       // A bug: the caller gets its message, standard error the place.
       if (!(error instanceof TroupeError))

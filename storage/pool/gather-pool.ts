@@ -138,7 +138,7 @@ export class GatherPool {
         this.processed++;
         settle();
       };
-      gatherInPlace(operation, request, small, access).then(
+      gatherInPlace(operation, request, small, access, 'main').then(
         (body) => end(() => resolve(body)),
         (error: unknown) => {
           if (isTooDeep(error)) end(() => resolve(this.gatherThere(operation, request, access)));
@@ -202,13 +202,14 @@ export class GatherPool {
   private post(id: number, read: Gathering): void {
     const { operation, access } = read;
     read.attempts++;
-    const { path, query, body, grants, limits, message, deadlineMs, timeoutSeconds, unknownFields } = read.request;
+    const { path, query, body, explain, grants, limits, message, deadlineMs, timeoutSeconds, unknownFields } = read.request;
     const request: RawRequest = {
       path,
       query,
       body: body === null ? null : ownBytes(body),
       deadlineMs,
       ...(message && { message }),
+      ...(explain && { explain }),
       ...(unknownFields && { unknownFields }),
       ...(timeoutSeconds !== undefined && { timeoutSeconds }),
       ...(limits && { limits }),
@@ -253,8 +254,9 @@ export class GatherPool {
     }
   }
 
-  private answered({ body, id, unknownFields }: Extract<FromGather, { kind: 'answer' }>): void {
+  private answered({ body, explanation, id, unknownFields }: Extract<FromGather, { kind: 'answer' }>): void {
     const read = this.take(id);
+    if (explanation !== undefined && read?.request.explain !== undefined) read.request.explain.explanation = explanation;
     addUnknown(read?.request.unknownFields, unknownFields);
     read?.resolve(body);
   }

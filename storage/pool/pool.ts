@@ -7,11 +7,9 @@
 import os from 'node:os';
 import { TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LeaderTag, LogReach, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
-import type { HardwareUsage } from '../../protocols/model/usage.js';
 import type { DiskRoom } from '../disk/disk-watch.js';
 import type { GatherAccess } from '../gather/access.js';
 import { type SharedLedger, unlimitedLedger } from '../memory/shared-ledger.js';
@@ -20,6 +18,7 @@ import { steadyNowMs } from '../threads/clock.js';
 import type {
   BuildReport,
   OwnReadsChange,
+  PortionOptions,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -228,16 +227,10 @@ export class EnginePool implements ShardLogPort {
 
   /**
    * A part of a distributed read, on some replicas of its collection, at least one. body: an encoded `Portion` (see `portion/`), which must
-   * not change until it is answered. usage: what it costs is added to it. Errors: as `read`.
+   * not change until it is answered. Errors: as `read`.
    */
-  portion(
-    replicas: readonly ReplicaKey[],
-    body: Uint8Array,
-    deadlineMs: number,
-    usage?: HardwareUsage,
-    ring?: readonly ShardId[],
-  ): Promise<PortionResult> {
-    return this.readerPool.portion(replicas, body, deadlineMs, usage, ring);
+  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, how: PortionOptions = {}): Promise<PortionResult> {
+    return this.readerPool.portion(replicas, body, deadlineMs, how);
   }
 
   /**

@@ -7,9 +7,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { ShardId } from '../../protocols/model/cluster.js';
 import { addUnknown } from '../../protocols/model/unknown-fields.js';
-import { addUsage, type HardwareUsage } from '../../protocols/model/usage.js';
+import { addUsage } from '../../protocols/model/usage.js';
 import { HEAVY_BODY_BYTES } from '../../query/effort.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { SeenScan } from '../reader/seen-scans.js';
@@ -23,6 +22,7 @@ import type {
   Attach,
   FromReader,
   OwnReadsChange,
+  PortionOptions,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -256,14 +256,8 @@ export class ReaderPool {
   }
 
   /** See `EnginePool.portion`. */
-  portion(
-    replicas: readonly ReplicaKey[],
-    body: Uint8Array,
-    deadlineMs: number,
-    usage: HardwareUsage | undefined,
-    ring: readonly ShardId[] | undefined,
-  ): Promise<PortionResult> {
-    const request = { path: {}, query: {}, body, deadlineMs, usage, ...(ring === undefined ? {} : { ring }) };
+  portion(replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number, how: PortionOptions): Promise<PortionResult> {
+    const request: RawRequest = { path: {}, query: {}, body, deadlineMs, ...how };
     return new Promise((resolve, reject) => this.offer({ kind: 'portion', replicas, request, resolve, reject }));
   }
 
@@ -592,6 +586,7 @@ export class ReaderPool {
         const { work } = read;
         if (message.usage !== null && work.request.usage !== undefined) addUsage(work.request.usage, message.usage);
         addUnknown(work.request.unknownFields, message.unknownFields);
+        if (message.explanation !== undefined && work.request.explain !== undefined) work.request.explain.explanation = message.explanation;
         if (work.kind === 'read') work.resolve(message.body);
         else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
         return;

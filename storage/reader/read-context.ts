@@ -1,6 +1,7 @@
 /** What a read works on. */
 
 import type { KeyedShard, ShardKeySelector } from '../../protocols/model/cluster.js';
+import type { ExplainPlace } from '../explain/explainer.js';
 import type { ReplicaSnapshot } from './snapshot/snapshot-view.js';
 
 export interface ReadContext {
@@ -10,6 +11,8 @@ export interface ReadContext {
   readonly keyed?: readonly KeyedShard[] | undefined;
   /** The same of another collection or alias, of all its shards or those chosen. Errors: `notFound`; those of `chosenSnapshots`. */
   readonly lookup: (collection: string, shardKey?: ShardKeySelector) => readonly ReplicaSnapshot[];
+  /** For explanations. */
+  readonly place?: ExplainPlace;
   /** 0 <= n < 1. */
   readonly random: () => number;
 }

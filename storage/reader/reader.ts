@@ -8,11 +8,13 @@
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
+import type { ExplainRequest, Explanation } from '../../protocols/model/explanation.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { effortNsMaxOf, HEAVY_BODY_BYTES, HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
+import type { ExplainPlace } from '../explain/explainer.js';
 import { checkToken, giveBackTokens, type SharedTokens, takeTokens } from '../limits/tokens.js';
 import { HeldMemory } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
@@ -95,6 +97,8 @@ export class Reader {
   /** Of the read under way. */
   private readonly held: HeldMemory;
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
+  /** For explanations. */
+  private readonly name: string;
   private readonly memories = new CommonMemories();
   private readonly asleep = new Map<ReplicaKey, Sleeping>();
   private readonly context: ReaderContext;
@@ -121,6 +125,7 @@ export class Reader {
     private readonly peers: AskPeers | null = null,
   ) {
     this.memory = new Ledger(data.memory);
+    this.name = `reader ${data.index}`;
     const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes));
     this.context = {
       index: data.index,
@@ -250,7 +255,7 @@ export class Reader {
     const of = { collection: name, uid: place.uid, shardMapVersion };
     const waitMsMax = own.hasOthers ? SLOW_MS : Number.POSITIVE_INFINITY;
     const acts: SpreadActs = {
-      own: (replicas, body) => this.ownPortion(news, replicas, body, request.deadlineMs),
+      own: (replicas, body, peer) => this.ownPortion(news, peer, replicas, body, request.deadlineMs),
       ask: ({ peer, shards }, body) => {
         const timeoutMs = Math.max(1, request.deadlineMs - steadyNowMs());
         return peers.ask(peer, { ...of, shards, body, timeoutMs }, Math.min(timeoutMs, waitMsMax));
@@ -259,15 +264,21 @@ export class Reader {
       random: Math.random,
     };
     try {
-      const reading = gather.readSpread(own, operation, request, acts);
+      const reading = gather.readSpread(own, operation, request, acts, this.name);
       return reading === null ? null : reading.catch((error: unknown) => (error instanceof TooHeavy ? 'heavy' : null));
     } catch {
       return null;
     }
   }
 
-  private ownPortion(news: OwnReadsNews, replicas: readonly ReplicaKey[], body: Uint8Array, deadlineMs: number): PortionResult | null {
-    const request = { path: {}, query: {}, body, deadlineMs };
+  private ownPortion(
+    news: OwnReadsNews,
+    peer: PeerId,
+    replicas: readonly ReplicaKey[],
+    body: Uint8Array,
+    deadlineMs: number,
+  ): PortionResult | null {
+    const request = { path: {}, query: {}, body, deadlineMs, peer };
     const answer = this.answerForClient(news, { kind: 'portion', id: 0, replicas, request, mayLeave: true });
     return answer === null ? null : { body: answer.body, positions: answer.positions ?? [] };
   }
@@ -332,9 +343,17 @@ export class Reader {
       const answer = this.answerOrLeave(read, usage);
       if (answer === null) this.wait(read);
       else
-        this.post({ kind: 'answer', id: read.id, ...answer, usage, ...foundUnknown(read.request.unknownFields) }, [
-          answer.body.buffer as ArrayBuffer,
-        ]);
+        this.post(
+          {
+            kind: 'answer',
+            id: read.id,
+            ...answer,
+            usage,
+            ...foundExplanation(read.request.explain),
+            ...foundUnknown(read.request.unknownFields),
+          },
+          [answer.body.buffer as ArrayBuffer],
+        );
     } catch (error) {
       if (error instanceof Asleep) this.post({ kind: 'asleep', id: read.id, keys: error.keys });
       else if (error instanceof TooHeavy) this.post({ kind: 'tooHeavy', id: read.id });
@@ -425,10 +444,11 @@ export class Reader {
       };
       const keyed = this.keyedShards(read.replicas[0] as ReplicaKey);
       if (read.kind === 'portion') {
-        const body = measured(usage, () => runPortion(read.request.body ?? NO_BODY, snapshots, Math.random));
+        const body = measured(usage, () => runPortion(read.request.body ?? NO_BODY, snapshots, Math.random, this.placeOf(read)));
         return { body, positions: snapshots.map(({ appliedOperation }) => appliedOperation) };
       }
-      return { body: measured(usage, () => runRead(read.operation, read.request, { snapshots, keyed, lookup, random: Math.random })) };
+      const context = { snapshots, keyed, lookup, place: this.placeOf(read), random: Math.random };
+      return { body: measured(usage, () => runRead(read.operation, read.request, context)) };
     } catch (error) {
       if (error instanceof SetOnItsWay) return null;
       throw error;
@@ -439,6 +459,10 @@ export class Reader {
         snapshot.release();
       }
     }
+  }
+
+  private placeOf({ replicas, request }: Read): ExplainPlace {
+    return { collection: collectionOf(replicas[0] as ReplicaKey), thread: this.name, peer: request.peer ?? null };
   }
 
   /**
@@ -495,6 +519,11 @@ export class Reader {
     const next = Math.min(...this.waiting.map((read) => read.request.deadlineMs));
     this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - steadyNowMs() + 1)));
   }
+}
+
+/** What an answer of this thread tells of how the read was carried out. */
+function foundExplanation(explain: ExplainRequest | undefined): { readonly explanation?: Explanation } {
+  return explain == null || explain.explanation === null ? {} : { explanation: explain.explanation };
 }
 
 /** Takes the tokens of a read; what comes back gives them back. Errors: `rateLimited`; those of decoding. */

@@ -3,14 +3,14 @@
  * here, merges and encodes. It does what the main thread would do if nothing goes wrong; in any doubt the main thread begins anew.
  */
 
-import type { ShardId } from '../../protocols/model/cluster.js';
-import type { GatherAsk } from '../gather/access.js';
+import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { GatherAccess, GatherAsk } from '../gather/access.js';
 import { gatherInPlace, smallRead } from '../gather/in-place.js';
 import type { PeerShare, PortionResult, RawRequest, ReadOperation, ReplicaKey, SpreadCollection } from '../threads/messages.js';
 
 export interface SpreadActs {
   /** The portion of this node's replicas; null if they cannot be read at once. */
-  readonly own: (replicas: readonly ReplicaKey[], body: Uint8Array) => PortionResult | null;
+  readonly own: (replicas: readonly ReplicaKey[], body: Uint8Array, peer: PeerId) => PortionResult | null;
   /** Rejects in any doubt. */
   readonly ask: (share: PeerShare, body: Uint8Array) => Promise<PortionResult>;
   /** Whether what is known of the collection is still the newest. */
@@ -22,25 +22,27 @@ export interface SpreadActs {
 /** The main thread has to decide. */
 class HandedOn extends Error {}
 
-/** What the read answers; null if it is none that is small. Throws and rejects if the main thread has to decide. */
+/** What the read answers; thread: this one, for explanations. Null if it is none that is small. Throws and rejects if the main thread has to decide. */
 export function readSpread(
   collection: SpreadCollection,
   operation: ReadOperation,
   request: RawRequest,
   acts: SpreadActs,
+  thread = 'reader',
 ): Promise<Uint8Array> | null {
   const read = smallRead(operation, request);
   if (read === null) return null;
   // All rounds of a read ask the same peers.
   const way = collection.ways[Math.floor(acts.random() * collection.ways.length)] as readonly PeerShare[];
   const reached = new Map<ShardId, number>();
-  return gatherInPlace(operation, request, read, {
+  const access: GatherAccess = {
     place: collection.place,
     locate: () => {
       throw new HandedOn();
     },
     scatter: (ask) => scatter(collection, way, reached, ask, acts),
-  });
+  };
+  return gatherInPlace(operation, request, read, access, thread);
 }
 
 /** reached: for each shard the largest position that a round has seen; a later round must not see less. */
@@ -65,6 +67,7 @@ async function scatter(
       own(
         share.shards.map((shard) => replicas.get(shard) as ReplicaKey),
         body,
+        share.peer,
       ) ?? handOn(),
   );
   const answers = [...found, ...(await asked)];

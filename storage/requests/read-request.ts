@@ -1,8 +1,11 @@
 /** What a read request asks for, decoded: the same for the reader that answers it from its replicas and for the thread that asks other nodes. */
 
+import { TroupeError } from '../../protocols/errors.js';
 import { decodeMessage } from '../../protocols/grpc/decode.js';
 import { schema } from '../../protocols/grpc/schema.js';
+import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import type { Filter } from '../../protocols/model/filter.js';
+import type { JsonValue } from '../../protocols/model/payload.js';
 import type {
   CountQuery,
   FacetQuery,
@@ -12,7 +15,9 @@ import type {
   RetrieveQuery,
   ScrollQuery,
 } from '../../protocols/model/query.js';
+import type { Grants } from '../../protocols/model/scope.js';
 import { decodeFacet } from '../../protocols/rest/facet.js';
+import { isObject, type JsonObject } from '../../protocols/rest/fields.js';
 import { decodeQueryGroups, decodeRecommendGroups, decodeSearchGroups } from '../../protocols/rest/groups.js';
 import { decodeMatrix } from '../../protocols/rest/matrix.js';
 import {
@@ -27,6 +32,7 @@ import {
 } from '../../protocols/rest/queries.js';
 import { decodeDiscover, decodeDiscoverBatch, decodeRecommend, decodeRecommendBatch } from '../../protocols/rest/recommend.js';
 import { type CheckJson, plainBody, type RequestValue, scannedBody } from '../../protocols/rest/request-value.js';
+import { ownGrant } from '../grants/own-grant.js';
 import { restrictRead } from '../grants/restrict-read.js';
 import { checkReadLimits } from '../limits/check-read.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
@@ -60,17 +66,44 @@ export type ReadRequest =
  */
 export function decodeRead(operation: ReadOperation, request: RawRequest): ReadRequest {
   const read = decodeBody(operation, request);
-  const { grants, limits, path, timeoutSeconds } = request;
+  const { explain, grants, limits, path, timeoutSeconds } = request;
+  if (explain?.wanted === true) checkExplain(grants, path.collection_name);
   if (limits !== undefined) checkReadLimits(read, limits, timeoutSeconds);
   return grants === undefined ? read : restrictRead(read, grants, path.collection_name);
 }
 
-function decodeBody(operation: ReadOperation, { body: bytes, message, path, unknownFields }: RawRequest): ReadRequest {
+function decodeBody(operation: ReadOperation, { body: bytes, explain, message, path, unknownFields }: RawRequest): ReadRequest {
   const { decode, parse } = DECODERS[operation];
-  if (message !== undefined) return decode(decodeMessage(schema().message(message), bytes ?? NO_BODY), path);
+  if (message !== undefined) {
+    const value = decodeMessage(schema().message(message), bytes ?? NO_BODY);
+    if (explain !== undefined) noteExplain(value.value, explain);
+    return decode(value, path);
+  }
   const body = parse(bytes, checkJson);
+  if (explain !== undefined) noteExplain(body.value, explain);
   if (bytes !== null && unknownFields !== undefined) findUnknownIn(operation, body.value, unknownFields);
   return decode(body, path);
+}
+
+/** Whether a body asks for an explanation. Its decoder refuses what is no boolean. */
+function noteExplain(body: JsonValue, explain: ExplainRequest): void {
+  if (!isObject(body)) return;
+  const { searches } = body;
+  if (asksToExplain(body) || (Array.isArray(searches) && searches.some((search) => isObject(search) && asksToExplain(search))))
+    explain.wanted = true;
+}
+
+function asksToExplain({ explain }: JsonObject): boolean {
+  return explain === true;
+}
+
+/** An explanation tells of all rows that were looked at. Errors: `forbidden` for a tenant, who may know of its own points alone. */
+function checkExplain(grants: Grants | undefined, collection: string | undefined): void {
+  if (grants === undefined || ownGrant(grants, collection).tenant === null) return;
+  throw new TroupeError(
+    'forbidden',
+    'An explanation tells of the points of all tenants: access to the whole collection is required, or leave `explain` out',
+  );
 }
 
 function checkJson(json: Uint8Array | string, vectors: number): void {

@@ -1,6 +1,7 @@
 /** Messages between the main thread and the gather thread. Calls are numbered within their request. */
 
 import type { ErrorFacts } from '../../protocols/errors.js';
+import type { Explanation } from '../../protocols/model/explanation.js';
 import type { UnknownField } from '../../protocols/model/unknown-fields.js';
 import type { GatherAsk, GatherPlace } from '../gather/access.js';
 import type { RawRequest, ReadOperation } from './messages.js';
@@ -26,5 +27,11 @@ export type FromGather =
   | { readonly kind: 'scatter'; readonly id: number; readonly call: number; readonly ask: GatherAsk }
   | { readonly kind: 'locate'; readonly id: number; readonly call: number; readonly collection: string }
   /** unknownFields: of the request; absent if there are none. */
-  | { readonly kind: 'answer'; readonly id: number; readonly body: Uint8Array; readonly unknownFields?: readonly UnknownField[] }
+  | {
+      readonly kind: 'answer';
+      readonly id: number;
+      readonly body: Uint8Array;
+      readonly explanation?: Explanation;
+      readonly unknownFields?: readonly UnknownField[];
+    }
   | { readonly kind: 'error'; readonly id: number; readonly error: ErrorFacts };

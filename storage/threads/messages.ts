@@ -8,6 +8,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ReadConsistency, ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig, CollectionParams, FieldSchema } from '../../protocols/model/collection.js';
+import type { ExplainRequest, Explanation } from '../../protocols/model/explanation.js';
 import type { RequestLimits } from '../../protocols/model/limits.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { Grants } from '../../protocols/model/scope.js';
@@ -40,6 +41,9 @@ export interface ReplicaSpec {
   /** Number of readers of this process. A segment's memory has scratch for each, or some share it. */
   readonly readers: number;
 }
+
+/** How a portion is read. usage: what it costs is added to it. The others: as in `RawRequest`. */
+export type PortionOptions = Pick<RawRequest, 'peer' | 'ring' | 'usage'>;
 
 export type ReadOperation =
   | 'retrieve'
@@ -81,6 +85,10 @@ export interface RawRequest {
   readonly deadlineMs: number;
   /** Where present, the work is measured; its cost is here when the request is answered. */
   readonly usage?: HardwareUsage;
+  /** Where present, the read may ask to be explained, and how it was carried out is here when it is answered. */
+  readonly explain?: ExplainRequest;
+  /** Of a portion: the peer that it is asked of, for explanations. */
+  readonly peer?: PeerId;
   /** Where present, fields of the body that the API does not have are here when the request is answered. */
   readonly unknownFields?: UnknownFields;
   /** The client's `timeout`, where it has given one. */
@@ -312,6 +320,8 @@ export type FromReader =
       readonly id: number;
       readonly body: Uint8Array;
       readonly usage: HardwareUsage | null;
+      /** Of a read that asks for it. */
+      readonly explanation?: Explanation;
       /** Of the request; absent if there are none. */
       readonly unknownFields?: readonly UnknownField[];
       /** For a portion: see `PortionResult`. */

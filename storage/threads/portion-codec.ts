@@ -9,30 +9,33 @@ import type { Ask, LevelAsk, Portion, PortionAnswer } from './portion.js';
 /** Raised with every change of the messages that an older node would misread. */
 const PROTOCOL = 1;
 
-export function encodePortion({ asks }: Portion): Uint8Array {
-  return pack([PROTOCOL, asks.map(forWire)]);
+/** Nodes of an earlier release ignore what stands behind the asks. */
+export function encodePortion({ asks, explain }: Portion): Uint8Array {
+  return pack([PROTOCOL, asks.map(forWire), ...(explain === true ? [{ explain }] : [])]);
 }
 
 /** Decodes what `encodePortion` wrote. Errors: `wrongInput` for bytes that no node of this version sends. */
 export function decodePortion(bytes: Uint8Array): Portion {
-  return { asks: (contentOf(bytes) as Ask[]).map(fromWire) };
+  const [asks, options] = contentOf(bytes);
+  return { asks: (asks as Ask[]).map(fromWire), ...(options as Pick<Portion, 'explain'> | undefined) };
 }
 
-export function encodePortionAnswer({ answers }: PortionAnswer): Uint8Array {
-  return pack([PROTOCOL, answers]);
+export function encodePortionAnswer({ answers, explanation }: PortionAnswer): Uint8Array {
+  return pack([PROTOCOL, answers, ...(explanation === undefined ? [] : [{ explanation }])]);
 }
 
 /** Decodes what `encodePortionAnswer` wrote. Errors: as `decodePortion`. */
 export function decodePortionAnswer(bytes: Uint8Array): PortionAnswer {
-  return { answers: contentOf(bytes) as PortionAnswer['answers'] };
+  const [answers, more] = contentOf(bytes);
+  return { answers: answers as PortionAnswer['answers'], ...(more as Pick<PortionAnswer, 'explanation'> | undefined) };
 }
 
-function contentOf(bytes: Uint8Array): unknown[] {
+function contentOf(bytes: Uint8Array): [content: unknown[], more: unknown] {
   const value = unpack(bytes);
   if (!Array.isArray(value) || value[0] !== PROTOCOL || !Array.isArray(value[1])) {
     throw new TroupeError('wrongInput', 'another node uses another version of the read protocol: run the same release on all nodes');
   }
-  return value[1];
+  return [value[1], value[2]];
 }
 
 /** A formula as JSON text: its variables' names are data, and data may only be values here. */

@@ -9,6 +9,7 @@
 
 import type { ShardId } from '../../protocols/model/cluster.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
+import type { ExplainedPortion } from '../../protocols/model/explanation.js';
 import type { Filter, PayloadSelector, VectorSelector } from '../../protocols/model/filter.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { OrderBy, Scoring, SearchParams } from '../../protocols/model/query.js';
@@ -22,6 +23,8 @@ import type { VectorView } from '../answers/result.js';
 /** Asks to some shards, answered in the same order, or with the error of the first that fails. */
 export interface Portion {
   readonly asks: readonly Ask[];
+  /** Whether the answer is to say how it came about. */
+  readonly explain?: boolean;
 }
 
 export type Ask =
@@ -203,6 +206,8 @@ export interface StrayAsk extends ShardPart {
 /** The answers, aligned with the asks. */
 export interface PortionAnswer {
   readonly answers: readonly ShardAnswer[];
+  /** Absent: it was not asked for, or the node is of a release that does not tell. */
+  readonly explanation?: ExplainedPortion;
 }
 
 export type ShardAnswer = Hits | Values | TermSums | Scores | Count | Counts | IndexedField | Leaving | Ids | Deletion;

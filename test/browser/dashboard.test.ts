@@ -198,7 +198,7 @@ test('the console shows how a query was carried out, and makes the index that is
   await explained.getByText('To decide the filter 1,500 payloads were read.').waitFor();
   await checkAccess();
   await page.getByRole('button', { name: 'Make this index of shelf' }).click();
-  await page.getByText('"field_schema": "integer"').waitFor();
+  await page.getByRole('dialog').getByText('"field_schema": "integer"').waitFor();
   await page.getByRole('button', { name: 'Make it' }).click();
   await page.getByText('The index is made.').waitFor();
   await page.getByRole('button', { name: 'Explain' }).click();

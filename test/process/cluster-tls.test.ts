@@ -8,6 +8,7 @@ import { Metadata } from '@grpc/grpc-js';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import type { LocalNode } from '../../ops/cluster/local-node.js';
 import { Authority } from '../../ops/tls/authority.js';
+import type { Explanation } from '../../protocols/model/explanation.js';
 import { API_KEY, tokenOf } from '../http/access/tokens.js';
 import { GrpcClient } from '../http/grpc/client.js';
 import { nodeFor, temporaryFolder, until } from './support.js';
@@ -23,6 +24,23 @@ function environmentIn(folder: string, by: Authority): Record<string, string> {
     return [`SERVICE__TLS__${name}`, path];
   });
   return { SERVICE__CLUSTER__P2P__ENABLE_TLS: 'true', ...Object.fromEntries(paths) };
+}
+
+/** An explained read tells of every shard by the peer that answered for it. */
+async function assertExplained(client: LocalNode['client']): Promise<void> {
+  const { body } = await client.call('POST', '/collections/c/points/count', { explain: true });
+  const { shards, stages } = (body as { readonly explain: Explanation }).explain;
+  assert.deepEqual(
+    shards.map(({ shard_id }) => shard_id),
+    [0, 1, 2, 3, 4, 5],
+  );
+  assert.equal(new Set(shards.map(({ peer_id }) => peer_id)).size, 3);
+  assert.ok(shards.every(({ peer_id }) => typeof peer_id === 'number'));
+  assert.equal(
+    shards.reduce((sum, { segments }) => sum + segments.reduce((found, { searches }) => found + (searches[0]?.found ?? 0), 0), 0),
+    900,
+  );
+  assert.ok(stages.some(({ stage }) => stage === 'shards'));
 }
 
 test('a cluster with TLS between its nodes writes and reads on every one of them, and lets no stranger in', async (t) => {
@@ -44,6 +62,7 @@ test('a cluster with TLS between its nodes writes and reads on every one of them
     }
     const { points } = await client.result<{ points: unknown[] }>('POST', '/collections/c/points/scroll', { limit: 900 });
     assert.equal(points.length, 900);
+    await assertExplained(client);
   }
   // Points of a shard come to another node.
   const { peer_id: source, local_shards: shards } = await first.result<{ peer_id: number; local_shards: { shard_id: number }[] }>(

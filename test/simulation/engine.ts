@@ -9,10 +9,9 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LeaderTag, LogReach, LogTag, ShardEntry, TimedWrite } from '../../protocols/model/shard-log.js';
-import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import type { GatherAccess, GatherAsk } from '../../storage/gather/access.js';
-import { gatherContext } from '../../storage/gather/context.js';
+import type { GatherActs } from '../../storage/gather/context.js';
 import { gatherRead } from '../../storage/gather/read.js';
 import { NO_REPLICA_LIMIT } from '../../storage/pool/replica-limit.js';
 import { newEntries, nextTags } from '../../storage/replica/follow.js';
@@ -22,6 +21,7 @@ import { weightOf } from '../../storage/requests/weigh.js';
 import { neededPoints } from '../../storage/sharding/split-operation.js';
 import type {
   BuildReport,
+  PortionOptions,
   PortionResult,
   RawRequest,
   ReadOperation,
@@ -198,30 +198,24 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
     const place = { uid: 0, params, shards };
     const scatter = async ({ body, shards }: GatherAsk) => {
       const asked = keys.filter((key) => shards === null || shards.includes(shardOf(key)));
-      return [(await this.portion(asked, body, request.deadlineMs, undefined, request.ring)).body];
+      return [(await this.portion(asked, body, request.deadlineMs, request.ring && { ring: request.ring })).body];
     };
     return this.gather(operation, request, { place, scatter, locate: nowhere });
   }
 
   gather(operation: ReadOperation, request: RawRequest, access: GatherAccess): Promise<Uint8Array> {
-    const context = gatherContext({
+    const acts: GatherActs = {
       place: access.place,
       locate: async (collection) => access.locate(collection),
       scatter: (ask) => access.scatter(ask),
       expired: () => this.ways.nowMs() > request.deadlineMs,
       later: (run) => this.disk.later(GATHER_MS, run),
       random: () => 0.5,
-    });
-    return gatherRead(operation, request, context);
+    };
+    return gatherRead(operation, request, acts, 'gather');
   }
 
-  portion(
-    keys: readonly ReplicaKey[],
-    body: Uint8Array,
-    _deadlineMs: number,
-    _usage?: HardwareUsage,
-    ring?: readonly ShardId[],
-  ): Promise<PortionResult> {
+  portion(keys: readonly ReplicaKey[], body: Uint8Array, _deadlineMs: number, { ring }: PortionOptions = {}): Promise<PortionResult> {
     const shown = this.ways.mistakes.hidesNothing === true ? null : (ring ?? null);
     const asked = keys.map((key) => ({ shard: shardOf(key), stored: this.#replica(key).stored, ring: shown }));
     const portion = decodePortion(body);

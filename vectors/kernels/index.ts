@@ -6,4 +6,4 @@ export { fillTables, nearestCentroids } from './quantized';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scoreEach } from './scan';
 export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
-export { setGraph, setWalkScratch, walk } from './walk';
+export { setGraph, setWalkScratch, takeHops, walk } from './walk';

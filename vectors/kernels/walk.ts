@@ -36,6 +36,8 @@ let resultCount: u32 = 0;
 let resultMax: u32 = 0;
 let batchCount: u32 = 0;
 let bestKey: i64 = 0;
+/** Rows of level 0 whose neighbours were looked at. */
+let hops: u32 = 0;
 
 export function setGraph(
   newLevel0: usize,
@@ -60,6 +62,13 @@ export function setWalkScratch(newVisited: usize, newCandidates: usize, newResul
   candidates = newCandidates;
   results = newResults;
   batch = neighbours;
+}
+
+/** Since the last call. */
+export function takeHops(): u32 {
+  const count = hops;
+  hops = 0;
+  return count;
 }
 
 /**
@@ -99,9 +108,10 @@ function descend(level: u32): void {
 
 /** Level 0: opens candidates, best first, until none can lead to a better result. True: the time limit has passed. */
 function stroll(): bool {
-  for (let hop: u32 = 1; candidateCount > 0; hop++) {
+  let hop: u32 = 1;
+  for (; candidateCount > 0; hop++) {
     const key = load<i64>(candidates);
-    if (resultCount == resultMax && key < load<i64>(results)) return false;
+    if (resultCount == resultMax && key < load<i64>(results)) break;
     if (hop % HOPS_PER_CHECK == 0 && expired()) return true;
     dropRoot<bool>(candidates, candidateCount--);
     const list = level0 + <usize>rowOf(key) * level0Words;
@@ -109,14 +119,16 @@ function stroll(): bool {
     for (let at = list; at < end; at += 4) collect(load<u32>(at, 4));
     absorb();
   }
+  hops += hop - 1;
   return false;
 }
 
 /** As `stroll`, over rows that count only; a neighbour that doesn't count is replaced by its own neighbours. */
 function jump(): bool {
-  for (let hop: u32 = 1; candidateCount > 0; hop++) {
+  let hop: u32 = 1;
+  for (; candidateCount > 0; hop++) {
     const key = load<i64>(candidates);
-    if (resultCount == resultMax && key < load<i64>(results)) return false;
+    if (resultCount == resultMax && key < load<i64>(results)) break;
     if (hop % (HOPS_PER_CHECK / 4) == 0 && expired()) return true;
     dropRoot<bool>(candidates, candidateCount--);
     const list = level0 + <usize>rowOf(key) * level0Words;
@@ -138,6 +150,7 @@ function jump(): bool {
     }
     absorb();
   }
+  hops += hop - 1;
   return false;
 }
 

@@ -197,7 +197,7 @@ function addInTurn(shards: readonly ShardWork[], fromUs: number, depth: number, 
       add({ key: own, depth: depth + 1, kind: 'segment', title, us, reasons: [], figures: [] }, at, scale);
       for (const [place, search] of searches.entries()) {
         const name = `${own} ${place}`;
-        add(searchRow(search, name, depth + 2), at, scale);
+        add(searchRow(search, rows, name, depth + 2), at, scale);
         for (const [step, stage] of search.stages.entries()) {
           add(stageRow(stage, `${name} ${step}`, depth + 3), at, scale);
           at += stage.time_us * scale;
@@ -212,12 +212,16 @@ function stageRow({ bytes: read = 0, stage, time_us }: Stage, key: string, depth
   return { key, depth, kind: 'stage', title: stage, us: time_us, reasons: [], figures: read === 0 ? [] : [bytes(read)] };
 }
 
-function searchRow(search: SearchStep, key: string, depth: number): Omit<ExplainRow, 'left' | 'width'> {
+/** rows: of the segment. */
+function searchRow(search: SearchStep, rows: number, key: string, depth: number): Omit<ExplainRow, 'left' | 'width'> {
   const { bytes_read, ef, filter, found, hops, level, matches, matches_estimated, plan, reason, rows_rescored, rows_scored, scored_on } =
     search;
   const figures = [
     ...(matches === null ? [] : [`${count(matches)} rows pass`]),
-    ...(matches_estimated === null ? [] : [`${count(matches_estimated.expected)} were expected`]),
+    // Without an index nothing is known before.
+    ...(matches_estimated === null || (matches_estimated.min === 0 && matches_estimated.max === rows)
+      ? []
+      : [`${count(matches_estimated.expected)} were expected`]),
     ...(rows_scored === 0 ? [] : [`${count(rows_scored)} scored${scored_on === null ? '' : ` on ${scored_on}`}`]),
     ...(rows_rescored === 0 ? [] : [`${count(rows_rescored)} scored anew`]),
     ...(hops === null ? [] : [`${count(hops)} hops with ef ${ef}`]),

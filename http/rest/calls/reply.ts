@@ -4,6 +4,7 @@ import { ERROR_KINDS, type ErrorCode, type ErrorFacts } from '../../../protocols
 import type { RawRequest } from '../../../storage/threads/messages.js';
 import { clientFacts, envelope, errorBody, errorHeaders, errorText } from '../../context/answer.js';
 import type { Endpoint } from '../../context/endpoint.js';
+import { explainMember } from '../../context/explain.js';
 import { usageMember } from '../../context/hardware.js';
 import { unknownHeaders } from '../../context/unknown-fields.js';
 
@@ -58,9 +59,11 @@ function textOf(facts: ErrorFacts): RestReply {
   return DENIALS.has(facts.code) ? { ...reply, denied: facts.detail } : reply;
 }
 
-/** What the engine has answered to a request, with what it cost where that is measured, and the fields that were ignored. */
-export function resultReply(result: Uint8Array, milliseconds: number, { unknownFields, usage }: RawRequest): RestReply {
-  return jsonReply(200, envelope(result, milliseconds, usage === undefined ? '' : usageMember(usage)), unknownHeaders(unknownFields));
+/** What the engine has answered to a request, with what it cost where that is measured, how it came about where that is asked for, and the fields that were ignored. */
+export function resultReply(result: Uint8Array, milliseconds: number, { explain, unknownFields, usage }: RawRequest): RestReply {
+  const explained = explain === undefined || explain.explanation === null ? '' : explainMember(explain.explanation);
+  const members = usage === undefined ? explained : `${usageMember(usage)}${explained}`;
+  return jsonReply(200, envelope(result, milliseconds, members), unknownHeaders(unknownFields));
 }
 
 export function errorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>, milliseconds: number): RestReply {

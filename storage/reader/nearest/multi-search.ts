@@ -6,6 +6,7 @@ import { KernelExpired, type Matrix, type Ranked } from '../../../vectors/kernel
 import { maxSimilarity } from '../../../vectors/max-similarity.js';
 import { TopRows } from '../../../vectors/top-rows.js';
 import { spend } from '../../disk/meter.js';
+import { explaining } from '../../explain/explainer.js';
 import { raggedOf } from '../../segment/ragged.js';
 import { timeLimitReached } from '../../threads/deadline.js';
 import { admittedBits } from '../snapshot/admitted.js';
@@ -29,16 +30,27 @@ export function nearestMulti(
   const bits = admittedBits(view, vector, search.filter);
   const rows = liveRows(view, bits).filter((row) => !(search.own?.row === row && search.own.view === view));
   const plan = planSegment({ ...facts, live: rows.length });
+  const note = explaining()?.of(view);
+  note?.planned(space.name, { ...facts, live: rows.length }, plan);
+  note?.mark('plan');
   if (plan.kind === 'none') return [];
+  note?.way('multi', `Multivectors have no graph, so each of the ${rows.length} rows that pass is compared with each vector of the query.`);
   const { codes } = vector;
-  if (!plan.useCodes || codes === null) return hitsOf(view, space, bestOf(rows, scoreRows(view, vector, space, query, rows), facts.k));
+  if (!plan.useCodes || codes === null) {
+    const best = bestOf(rows, scoreRows(view, vector, space, query, rows), facts.k);
+    note?.compared(rows.length);
+    return hitsOf(view, space, best);
+  }
   const coded = bestOf(rows, scoreBy(codes, view, vector, query, rows), plan.rescore ? Math.max(facts.k, plan.keep) : facts.k);
+  note?.compared(rows.length);
   if (!plan.rescore) {
     const scores = coded.scores.map((score) => possibleScore(space.distance, score));
     return hitsOf(view, space, { ...coded, scores });
   }
   const found = coded.rows.slice(0, coded.count);
-  return hitsOf(view, space, bestOf(found, scoreRows(view, vector, space, query, found), facts.k));
+  const best = bestOf(found, scoreRows(view, vector, space, query, found), facts.k);
+  note?.compared(found.length, true);
+  return hitsOf(view, space, best);
 }
 
 /** The k best of these rows, by scores in their order. */
@@ -51,9 +63,11 @@ function bestOf(rows: Uint32Array, scores: Float32Array, k: number): Ranked {
 }
 
 function hitsOf(view: SegmentView, { distance }: DenseSpace, ranked: Ranked): Hit[] {
-  return Array.from({ length: ranked.count }, (_, i) =>
+  const hits = Array.from({ length: ranked.count }, (_, i) =>
     hitOf(view, ranked.rows[i] as number, shownScore(distance, ranked.scores[i] as number)),
   );
+  explaining()?.of(view).answered('hits', hits.length);
+  return hits;
 }
 
 /** The shown score of each of these rows; NaN for rows without the vector. */

@@ -3,6 +3,7 @@
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { mergeRanked } from '../../../query/merge.js';
 import { betterOf } from '../../../query/shown-score.js';
+import { explaining } from '../../explain/explainer.js';
 import type { PagedNode } from '../../walk/walk.js';
 import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
 import { vectorSpace } from '../snapshot/vector-space.js';
@@ -22,6 +23,7 @@ export function nearestCandidates(
   for (const [view, rows] of candidates) {
     view.reader.deadline.check();
     view.reader.deadline.claim(scoringWork(view, space, value, rows.length, 1));
+    explaining()?.of(view).way('candidates', 'Only points that the prefetches found may be found, so each of them is scored exactly.');
     const scores = scoreRows(view, space, value, rows);
     rows.forEach((row, at) => {
       const score = scores[at] as number;

@@ -15,6 +15,7 @@ import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.
 import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { spend } from '../../disk/meter.js';
+import { explaining } from '../../explain/explainer.js';
 import { graphSettings, indexingThresholdBytes } from '../../segment/graph-settings.js';
 import { itemBytes, residentOffset } from '../../segment/layout.js';
 import { elementOf } from '../../segment/plans.js';
@@ -100,12 +101,19 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   const values = valueWalkFor(view, vector, task.search.filter);
   const facts = { ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) };
   const plan = planSegment(facts);
+  const note = explaining()?.of(view);
+  note?.planned(task.search.using, facts, plan);
+  note?.mark('plan');
   if (plan.kind === 'none') return [];
   view.reader.deadline.claim({ kind: 'planned', ns: planNs(facts, plan) });
   const walked = plan.kind === 'walk' && plan.graph === 'value' && values !== null ? { ...vector, graph: values.graph } : vector;
   try {
-    if (task.params.datatype === 'uint8' && task.params.distance === 'Cosine') return scanUint8Cosine(view, vector, task, bits, k);
-    return hits(view, task, runPlan(view, walked, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
+    const found =
+      task.params.datatype === 'uint8' && task.params.distance === 'Cosine'
+        ? scanUint8Cosine(view, vector, task, bits, k)
+        : hits(view, task, runPlan(view, walked, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
+    note?.answered('hits', found.length);
+    return found;
   } catch (error) {
     if (error instanceof KernelExpired) throw timeLimitReached();
     throw error;
@@ -198,8 +206,10 @@ function runPlan(
     if (!plan.rescore || codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
     const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
     // The query was set as codes and as float32.
-    if (original !== null) return kernels.rescore(slot, original, first, k);
-    return rankFiled(view.reader, vector.layout, first.rows.slice().sort(), k);
+    const best =
+      original !== null ? kernels.rescore(slot, original, first, k) : rankFiled(view.reader, vector.layout, first.rows.slice().sort(), k);
+    explaining()?.of(view).scored('rescore', vector.layout.stride, true);
+    return best;
   }
   if (original === null) return rankAllFiled(run, vector, values, k);
   kernels.setQuery(slot, original, values);
@@ -218,7 +228,9 @@ function rankAllFiled({ view, kernels, slot, admission }: Run, vector: VectorRea
   const count = kernels.listAdmitted(slot, view.rows, admission);
   // A copy, as scoring uses the list's place.
   const rows = new Uint32Array(view.handle.memory.buffer, slot + view.handle.layout.scratch.rows, count).slice();
-  return rankFiled(view.reader, vector.layout, rows, k);
+  const best = rankFiled(view.reader, vector.layout, rows, k);
+  explaining()?.of(view).scored('read and score', vector.layout.stride);
+  return best;
 }
 
 interface Run {
@@ -241,17 +253,24 @@ function firstPass(
   if (plan.kind === 'scan' || vector.graph === null) return scan(run, matrix, keep);
   const { view, kernels, slot, admission } = run;
   const ranked = kernels.walk(slot, matrix, vector.graph, admission, { ef: plan.ef, k: keep, rows: view.rows, narrow: plan.narrow });
+  const note = explaining()?.of(view);
+  note?.scored('walk', matrix.stride);
   if (ranked.count >= k || ranked.count >= kernels.countAdmitted(view.rows, admission)) return ranked;
+  note?.fallBack();
   return plan.fallback === 'gather' ? gather(run, matrix, keep) : scan(run, matrix, keep);
 }
 
 function gather({ view, kernels, slot, admission }: Run, matrix: Matrix, keep: number): Ranked {
   const count = kernels.listAdmitted(slot, view.rows, admission);
-  return kernels.gather(slot, matrix, count, admission, keep);
+  const ranked = kernels.gather(slot, matrix, count, admission, keep);
+  explaining()?.of(view).scored('gather', matrix.stride);
+  return ranked;
 }
 
 function scan({ view, kernels, slot, admission }: Run, matrix: Matrix, keep: number): Ranked {
-  return kernels.scan(slot, matrix, 0, view.rows, admission, keep);
+  const ranked = kernels.scan(slot, matrix, 0, view.rows, admission, keep);
+  explaining()?.of(view).scored('scan', matrix.stride);
+  return ranked;
 }
 
 /** coded: scores are those of the codes. */
@@ -316,6 +335,12 @@ function byteCosine(view: SegmentView, { layout }: VectorReader, values: Float32
  * Errors: as `nearestHits`, and `storage` where originals have to be read.
  */
 export function scoreRows(view: SegmentView, space: VectorSpace, value: VectorValue, rows: Uint32Array): Float32Array {
+  const scores = scoresOf(view, space, value, rows);
+  explaining()?.of(view).comparedWith(space.name, rows.length);
+  return scores;
+}
+
+function scoresOf(view: SegmentView, space: VectorSpace, value: VectorValue, rows: Uint32Array): Float32Array {
   switch (space.kind) {
     case 'dense':
       return scoreDenseRows(view, space, comparedValues(space, copyOf(value)), rows);

@@ -16,6 +16,7 @@ import {
   searchPostings,
 } from '../../../vectors/sparse/search.js';
 import { isMeasured, spend } from '../../disk/meter.js';
+import { explaining } from '../../explain/explainer.js';
 import { filterBits } from '../snapshot/filter-source.js';
 import { hasVector, type SegmentView } from '../snapshot/snapshot-view.js';
 import type { SparseSpace } from '../snapshot/vector-space.js';
@@ -42,6 +43,7 @@ export function nearestSparse(view: SegmentView, search: NearestSearch, query: S
     k: Math.min(k, view.rows),
   };
   const { count, rows, scores } = rank(view, search.using, query, items, bits, run);
+  explaining()?.of(view).answered('score', count);
   return Array.from({ length: count }, (_, i) => hitOf(view, rows[i] as number, scores[i] as number));
 }
 
@@ -51,6 +53,9 @@ function rank(view: SegmentView, using: string, query: SparseQuery, items: Spars
   const indexed = indexedRows(view, using, items);
   const indexCost = searchCost(indexed, query, view.rows);
   view.reader.deadline.claim({ kind: 'postings', count: Math.min(indexCost, listed * ROW_COST) });
+  explaining()
+    ?.of(view)
+    .sparse(using, indexCost, listed * ROW_COST, listed);
   if (indexCost < listed * ROW_COST) {
     if (isMeasured()) spendPostings(indexed, query, items, view.rows);
     return searchPostings(indexed, query, scorer, run);

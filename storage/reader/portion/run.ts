@@ -3,12 +3,16 @@
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { PayloadSelector, VectorSelector } from '../../../protocols/model/filter.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
+import { levelText } from '../../../query/explain/sentences.js';
+import { adviceOf } from '../../explain/advise.js';
+import { Explainer, type ExplainPlace, NOWHERE } from '../../explain/explainer.js';
 import { checkDeadline } from '../../threads/deadline.js';
 import type {
   Ask,
   Counts,
   Extras,
   Hits,
+  PortionAnswer,
   Scores,
   ScoresAsk,
   ShardAnswer,
@@ -40,11 +44,51 @@ const CHECK_ROWS = 1024;
  * The encoded answer, in a buffer of its own. snapshots: at least one; all asks see these. random: 0 <= n < 1.
  * Errors: those of the first ask that fails; `timeout`.
  */
-export function runPortion(body: Uint8Array, snapshots: readonly ReplicaSnapshot[], random: () => number): Uint8Array {
+export function runPortion(
+  body: Uint8Array,
+  snapshots: readonly ReplicaSnapshot[],
+  random: () => number,
+  place: ExplainPlace = NOWHERE,
+): Uint8Array {
+  const startedMs = performance.now();
   const shards = new Shards(snapshots);
-  const answers = decodePortion(body).asks.map((ask) => answerOf(shards, ask, random));
+  const { asks, explain } = decodePortion(body);
+  const answer =
+    explain === true
+      ? explainedAnswer(shards, asks, random, new Explainer(place, startedMs))
+      : { answers: asks.map((ask) => answerOf(shards, ask, random)) };
   // What packs it keeps its memory for the next one.
-  return new Uint8Array(encodePortionAnswer({ answers }));
+  return new Uint8Array(encodePortionAnswer(answer));
+}
+
+function explainedAnswer(shards: Shards, asks: readonly Ask[], random: () => number, explainer: Explainer): PortionAnswer {
+  explainer.mark('decode');
+  const answers = explainer.run(() =>
+    asks.map((ask) => {
+      explainer.begin(askText(ask));
+      const answer = answerOf(shards, ask, random);
+      explainer.mark('show');
+      return answer;
+    }),
+  );
+  return { answers, explanation: { ...explainer.told(shards.snapshots), advice: adviceOf(explainer) } };
+}
+
+function askText(ask: Ask): string {
+  switch (ask.kind) {
+    case 'level': {
+      const among = ask.candidates?.reduce((sum, { ids }) => sum + ids.length, 0) ?? null;
+      return levelText(ask.query.kind, ask.using, ask.count, among);
+    }
+    case 'count':
+      return 'how many points pass';
+    case 'facet':
+      return `values of \`${ask.key}\``;
+    case 'scores':
+      return 'similarities of points';
+    default:
+      return ask.kind;
+  }
 }
 
 function answerOf(shards: Shards, ask: Ask, random: () => number): ShardAnswer {

@@ -11,6 +11,7 @@ import { mergeRanked } from '../../../query/merge.js';
 import { bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
 import { similarScores } from '../../../query/shown-score.js';
 import { TopRows } from '../../../vectors/top-rows.js';
+import { explaining } from '../../explain/explainer.js';
 import type { ExampleQuery } from '../../walk/examples.js';
 import { givenValue } from '../../walk/inputs.js';
 import type { PagedNode } from '../../walk/walk.js';
@@ -51,6 +52,8 @@ export function exampleHits(
         if (at % CHECK_EXAMPLES === 0) view.reader.deadline.check();
         scoreRows(view, space, value, NO_ROWS);
       });
+      const note = explaining()?.of(view);
+      note?.way('examples', 'Scores by examples are exact: every row that may be an answer is compared with each example.');
       const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
       const [first] = values;
       if (first !== undefined) view.reader.deadline.claim(scoringWork(view, space, first, rows.length, values.length));
@@ -61,7 +64,9 @@ export function exampleHits(
         });
         return scorer(similarities, block.length);
       };
-      return bestHits(view, rows, { k: node.limit + node.offset, blockRows }, score);
+      const best = bestHits(view, rows, { k: node.limit + node.offset, blockRows }, score);
+      note?.answered('hits', best.length);
+      return best;
     }),
   );
   return mergeRanked(lists, { ...node, better: 'larger' });

@@ -7,6 +7,7 @@ import type { FacetQuery } from '../../../protocols/model/query.js';
 import { canFacet } from '../../../query/facet.js';
 import { countBits, forEachBit } from '../../../query/filter/bits.js';
 import { scalarTerms, type TermValue } from '../../../query/filter/lookup.js';
+import { explaining } from '../../explain/explainer.js';
 import { payloadOf } from '../snapshot/filter-source.js';
 import { areAllLive, liveBits } from '../snapshot/live-rows.js';
 import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
@@ -40,26 +41,36 @@ export function valueCounts(
   };
   for (const view of views) {
     view.reader.deadline.check();
-    countSegment(view, query, schema.type, add);
+    const way = countSegment(view, query, schema.type, add);
+    const note = explaining()?.of(view);
+    if (way !== null) note?.way(way, FACET_WAYS[way]);
+    note?.mark('count');
   }
   return counts;
 }
 
+const FACET_WAYS = {
+  facet_index: 'The index of the key tells its values with the number of rows that pass.',
+  facet_payloads: 'So few rows pass that their payloads are sooner read than the index, or the index is not built here yet.',
+} as const;
+
+/** How the values were counted; null: there was no row to count. */
 function countSegment(
   view: SegmentView,
   { key, filter }: Pick<FacetQuery, 'key' | 'filter'>,
   type: FieldType,
   add: (value: TermValue, count: number) => void,
-): void {
-  if (view.rows === 0) return;
-  if (filter === null && view.rows > FEW_ROWS && areAllLive(view) && view.fieldIndex(key)?.countValues?.(null, add) === true) return;
+): keyof typeof FACET_WAYS | null {
+  if (view.rows === 0) return null;
+  if (filter === null && view.rows > FEW_ROWS && areAllLive(view) && view.fieldIndex(key)?.countValues?.(null, add) === true)
+    return 'facet_index';
   const bits = liveBits(view, filter);
   const rows = countBits(bits);
-  if (rows === 0) return;
+  if (rows === 0) return null;
   const index = rows <= FEW_ROWS ? undefined : view.fieldIndex(key);
   const { deadline } = view.reader;
   if (index !== undefined) deadline.claim({ kind: 'entries', count: view.rows });
-  if (index?.countValues?.(rows === view.rows ? null : bits, add) === true) return;
+  if (index?.countValues?.(rows === view.rows ? null : bits, add) === true) return 'facet_index';
   deadline.claim({ kind: 'payloads', count: rows });
   const path = pathOf(key);
   let read = 0;
@@ -67,4 +78,5 @@ function countSegment(
     if (++read % CHECK_ROWS === 0) deadline.check();
     for (const value of scalarTerms(type, payloadOf(view, row), path)) add(value, 1);
   });
+  return 'facet_payloads';
 }

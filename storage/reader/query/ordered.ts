@@ -4,6 +4,7 @@ import type { Filter } from '../../../protocols/model/filter.js';
 import type { OrderBy } from '../../../protocols/model/query.js';
 import { countBits, forEachBit, hasBit } from '../../../query/filter/bits.js';
 import { FirstInOrder, type OrderedPoint, orderCondition, orderType, orderValues } from '../../../query/order.js';
+import { explaining } from '../../explain/explainer.js';
 import type { Candidates } from '../nearest/candidates.js';
 import { type Hit, hitOf } from '../nearest/hit.js';
 import { payloadOf } from '../snapshot/filter-source.js';
@@ -38,7 +39,16 @@ export function rowsByValue(
   }
   for (const view of snapshots.flatMap(({ segments }) => segments)) {
     const bits = filter === null ? null : liveBits(view, filter);
-    if (addFromIndex(view, orderBy, bits, count, first)) continue;
+    const note = explaining()?.of(view);
+    if (addFromIndex(view, orderBy, bits, count, first)) {
+      note?.way('order_index', `The index of \`${orderBy.key}\` is gone through in its order until there are enough rows.`);
+      note?.mark('order');
+      continue;
+    }
+    note?.way(
+      'order_payloads',
+      `Few rows pass, or the index of \`${orderBy.key}\` is not built here yet, so payloads are read and sorted.`,
+    );
     const wanted = bits ?? liveBits(view, { must: [orderCondition(orderBy, type)], should: [], mustNot: [], minShould: null });
     view.reader.deadline.claim({ kind: 'payloads', count: countBits(wanted) });
     let looked = 0;
@@ -46,6 +56,7 @@ export function rowsByValue(
       if (++looked % CHECK_ROWS === 0) view.reader.deadline.check();
       addPayload(view, row);
     });
+    note?.mark('order');
   }
   return first.inOrder();
 }

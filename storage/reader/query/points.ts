@@ -5,6 +5,7 @@ import { compareIds, type PointId } from '../../../protocols/model/point-id.js';
 import type { RetrieveQuery } from '../../../protocols/model/query.js';
 import { countBits, hasBit } from '../../../query/filter/bits.js';
 import type { PointView } from '../../answers/result.js';
+import { explaining } from '../../explain/explainer.js';
 import { limitsOf } from '../../threads/deadline.js';
 import { type Hit, hitOf } from '../nearest/hit.js';
 import { filterBits } from '../snapshot/filter-source.js';
@@ -77,7 +78,16 @@ export function countPoints(snapshots: readonly ReplicaSnapshot[], filter: Filte
 function countRows(view: SegmentView, filter: Filter | null): number {
   if (view.rows === 0) return 0;
   const bits = filter === null ? null : filterBits(view, filter);
-  return view.reader.kernels.countAdmitted(view.rows, view.admission(bits));
+  const count = view.reader.kernels.countAdmitted(view.rows, view.admission(bits));
+  const note = explaining()?.of(view);
+  note?.way(
+    'count',
+    filter === null
+      ? 'Rows that are not deleted are counted.'
+      : 'The filter is evaluated for all rows at once, and those that pass are counted.',
+  );
+  note?.answered('count', count);
+  return count;
 }
 
 /** Live rows that pass, one of each id, over all segments in id order, from the id `from` on (null: the first). wanted: so many are taken at most. */
@@ -96,6 +106,9 @@ export function* rowsInOrder(
       view.reader.deadline.claim({ kind: 'entries', count: Math.min(view.rows, looked) });
       const head = new Head(view, from, bits);
       if (head.advance()) heads.push(head);
+      const note = explaining()?.of(view);
+      note?.way('list', 'Rows are gone through in the order of their ids, and those that pass are taken until there are enough.');
+      note?.mark('list');
     }
   }
   let last: PointId | null = null;

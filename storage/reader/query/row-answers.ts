@@ -2,9 +2,11 @@
 
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
+import { levelText } from '../../../query/explain/sentences.js';
 import type { TermValue } from '../../../query/filter/lookup.js';
 import type { GroupValue } from '../../../query/group.js';
 import type { PointView } from '../../answers/result.js';
+import { explaining } from '../../explain/explainer.js';
 import { checkDeadline, limitsOf } from '../../threads/deadline.js';
 import { type Answers, type Needs, type ResolvedInputs, type Scope, type ShownPoint, type Walk, walkNow } from '../../walk/walk.js';
 import { candidatesOf } from '../nearest/candidates.js';
@@ -72,7 +74,12 @@ class RowAnswers implements Answers<Hit> {
     const limits = limitsOf(snapshots);
     limits?.check();
     limits?.claim({ kind: 'planned', ns: LEVEL_NS });
-    const hits = levelHits(snapshots, { node, query, lists, candidates: lists.length === 0 ? null : candidatesOf(lists) }, random);
+    const explainer = explaining();
+    explainer?.mark('other');
+    const candidates = lists.length === 0 ? null : candidatesOf(lists);
+    explainer?.begin(levelText(query.kind, node.using, node.limit + node.offset, lists.length === 0 ? null : candidatesIn(lists)));
+    const hits = levelHits(snapshots, { node, query, lists, candidates }, random);
+    explainer?.mark('merge');
     limits?.hold(LEVEL_BYTES + hits.length * HIT_BYTES);
     return hits;
   }
@@ -83,18 +90,22 @@ class RowAnswers implements Answers<Hit> {
     const limits = hits[0]?.view.reader.deadline;
     limits?.claim(views.work(hits.length));
     limits?.hold(views.bytes(hits.length));
-    return hits.map(({ view, row }, at) => {
+    const shown = hits.map(({ view, row }, at) => {
       if (at % CHECK_HITS === 0) limits?.check();
       return views.parts(view, row);
     });
+    explaining()?.mark('show');
+    return shown;
   }
 
   groupValues({ hits, groupBy }: Needs<Hit>['groupValues']): readonly (readonly GroupValue[])[] {
     hits[0]?.view.reader.deadline.claim({ kind: 'payloads', count: hits.length });
-    return hits.map(({ view, row }, at) => {
+    const values = hits.map(({ view, row }, at) => {
       if (at % CHECK_HITS === 0) view.reader.deadline.check();
       return valuesOfRow(view, row, groupBy);
     });
+    explaining()?.mark('group values');
+    return values;
   }
 
   field({ key }: Needs<Hit>['field']): FieldSchema | undefined {
@@ -106,7 +117,9 @@ class RowAnswers implements Answers<Hit> {
   }
 
   points({ collection, query }: Needs<Hit>['points']): readonly PointView[] {
-    return retrievePoints(collection === null ? this.context.snapshots : this.context.lookup(collection), query);
+    const points = retrievePoints(collection === null ? this.context.snapshots : this.context.lookup(collection), query);
+    explaining()?.mark('points');
+    return points;
   }
 
   comparable({ hits, kept }: Needs<Hit>['comparable']): readonly Hit[] {
@@ -123,6 +136,7 @@ class RowAnswers implements Answers<Hit> {
     const { view, row } = hits[at] as Hit;
     view.reader.deadline.check();
     const value = view.vectorOf(using, row) as VectorValue;
+    explaining()?.begin(`similarities of ${hits.length} points to one of them`);
     view.reader.deadline.claim(scoringWork(view, space, value, hits.length, 1));
     if (query === 'each') return scoresByEach(view, row, space, hits);
     const all = new Float32Array(hits.length);
@@ -136,10 +150,12 @@ class RowAnswers implements Answers<Hit> {
   }
 
   count({ filter }: Needs<Hit>['count']): number {
+    explaining()?.begin('how many points pass');
     return countPoints(this.context.snapshots, filter);
   }
 
   facet(need: Needs<Hit>['facet']): ReadonlyMap<TermValue, number> {
+    explaining()?.begin(`values of \`${need.key}\``);
     return valueCounts(this.context.snapshots, need);
   }
 }
@@ -152,6 +168,11 @@ function scoresByEach(view: SegmentView, row: number, space: VectorSpace, hits: 
     const value = hit.view.vectorOf(space.name, hit.row);
     return value === undefined ? Number.NaN : (scoreRows(view, space, value, rows)[0] as number);
   });
+}
+
+/** Points, each as often as a prefetch found it. */
+function candidatesIn(lists: Needs<Hit>['level']['lists']): number {
+  return lists.reduce((sum, { hits }) => sum + hits.length, 0);
 }
 
 function firstOf({ snapshots }: ReadContext): ReplicaSnapshot {

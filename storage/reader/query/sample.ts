@@ -3,6 +3,7 @@
 import type { Filter } from '../../../protocols/model/filter.js';
 import { countBits, forEachBit } from '../../../query/filter/bits.js';
 import { samplePositions, shuffled } from '../../../query/matrix.js';
+import { explaining } from '../../explain/explainer.js';
 import type { Candidates } from '../nearest/candidates.js';
 import { liveBits, vectorBits } from '../snapshot/live-rows.js';
 import type { ReplicaSnapshot } from '../snapshot/snapshot-view.js';
@@ -39,6 +40,9 @@ export function drawnRows(
     .map((view) => {
       view.reader.deadline.claim({ kind: 'entries', count: view.rows });
       const bits = liveBits(view, filter);
+      const note = explaining()?.of(view);
+      note?.way('sample', 'Every row that passes has the same chance, so they are all counted first.');
+      note?.mark('sample');
       return { view, bits: having === null ? bits : vectorBits(view, having, bits) };
     });
   const total = parts.reduce((sum, { bits }) => sum + countBits(bits), 0);

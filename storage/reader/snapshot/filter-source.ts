@@ -6,13 +6,33 @@ import type { Condition, Filter } from '../../../protocols/model/filter.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import type { PointId } from '../../../protocols/model/point-id.js';
 import type { Work } from '../../../query/effort.js';
+import { estimateMatches } from '../../../query/explain/estimate.js';
+import { countBits } from '../../../query/filter/bits.js';
 import { evaluateFilter } from '../../../query/filter/evaluate.js';
-import type { FieldIndex, FilterSource } from '../../../query/filter/source.js';
+import type { FieldIndex, FilterNotes, FilterSource } from '../../../query/filter/source.js';
+import { type Explainer, explaining } from '../../explain/explainer.js';
+import { boundsIn, HeardFilter } from '../../explain/heard-filter.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
 
 /** Bits of the rows of the segment that pass, deleted ones included; the caller may keep them. Errors: `timeout`. */
 export function filterBits(view: SegmentView, filter: Filter): Uint32Array {
-  return evaluateFilter(filter, new SegmentSource(view), view.reader.filters);
+  const explainer = explaining();
+  if (explainer === null) return evaluateFilter(filter, new SegmentSource(view), view.reader.filters);
+  return explainedBits(explainer, view, filter);
+}
+
+function explainedBits(explainer: Explainer, view: SegmentView, filter: Filter): Uint32Array {
+  const note = explainer.of(view);
+  const heard = new HeardFilter(view);
+  const source = new SegmentSource(view, heard);
+  const bits = evaluateFilter(filter, source, view.reader.filters);
+  note.mark('filter');
+  note.filter = heard.told();
+  note.estimated = estimateMatches(filter, view.rows, (condition) => boundsIn(view, condition));
+  note.matches = countBits(bits);
+  explainer.filters.push({ view, filter });
+  note.skip();
+  return bits;
 }
 
 /** The row's payload as a value, to be looked at. */
@@ -23,7 +43,10 @@ export function payloadOf(view: SegmentView, row: number): Payload {
 class SegmentSource implements FilterSource {
   readonly rows: number;
 
-  constructor(private readonly view: SegmentView) {
+  constructor(
+    private readonly view: SegmentView,
+    readonly notes: FilterNotes | undefined = undefined,
+  ) {
     this.rows = view.rows;
   }
 

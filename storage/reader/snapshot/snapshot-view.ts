@@ -283,6 +283,11 @@ export class SegmentReader {
     return this.madeKernels?.takeScoredBytes() ?? 0;
   }
 
+  /** What kernels did since the last call: rows that were scored, hops of walks. */
+  takeWork(): { readonly rows: number; readonly hops: number } {
+    return { rows: this.madeKernels?.takeScored() ?? 0, hops: this.madeKernels?.takeHops() ?? 0 };
+  }
+
   vector(name: string): VectorReader | undefined {
     return this.vectors.get(name);
   }

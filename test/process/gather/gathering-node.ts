@@ -117,7 +117,7 @@ function accessFor(
           group.map((shard) => `${name}/${shard}`),
           body,
           request.deadlineMs,
-          request.usage,
+          request.usage && { usage: request.usage },
         ),
       );
       return (await Promise.all(answers)).map((answer) => answer.body);

@@ -85,6 +85,7 @@ test('where unknown fields are errors, the first one is told with the known fiel
     () => findUnknownFields('count_points', { exct: true }, refuse),
     (error: Error & { code?: string; detail?: string }) =>
       error.code === 'malformedBody' &&
-      error.detail === '`request body`: unknown field `exct` (did you mean `exact`?), expected one of `shard_key`, `filter`, `exact`',
+      error.detail ===
+        '`request body`: unknown field `exct` (did you mean `exact`?), expected one of `explain`, `shard_key`, `filter`, `exact`',
   );
 });

@@ -21,8 +21,9 @@ function codeOf(run: () => unknown): string {
 }
 
 test('the timeout of reads and writes of points is a positive integer, everything else is malformed', () => {
-  assert.deepEqual(readParameters({ timeout: '7' }), { consistency: undefined, timeoutSeconds: 7 });
-  assert.deepEqual(readParameters({ consistency: '02' }), { consistency: 2, timeoutSeconds: undefined });
+  assert.deepEqual(readParameters({ timeout: '7' }), { consistency: undefined, timeoutSeconds: 7, explain: false });
+  assert.deepEqual(readParameters({ consistency: '02' }), { consistency: 2, timeoutSeconds: undefined, explain: false });
+  assert.equal(readParameters({ explain: 'true' }).explain, true);
   for (const timeout of ['0', '-1', 'abc', '', '1.5', '99999999999999999999', ['1', '2']]) {
     assert.equal(
       codeOf(() => readParameters({ timeout })),

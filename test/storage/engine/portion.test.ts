@@ -76,7 +76,7 @@ const placed = (...ids: number[]): ShardPoints[] => SHARDS.map((shard) => ({ sha
 test('an answer says of each shard which operation it takes in, in the order of the shards, and what it cost', async () => {
   const usage = noUsage();
   const body = encodePortion({ asks: [level(nearest(3)), { kind: 'count', filter: null }] });
-  const { body: answer, positions } = await pool.portion(['p/2', 'p/0'], body, Date.now() + 10_000, usage);
+  const { body: answer, positions } = await pool.portion(['p/2', 'p/0'], body, Date.now() + 10_000, { usage });
   assert.deepEqual(positions, [3, 1]);
   assert.deepEqual(
     decodePortionAnswer(answer).answers.map(({ kind }) => kind),

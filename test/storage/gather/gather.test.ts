@@ -333,3 +333,39 @@ test('a read over nodes leaves counting what it costs to the main thread', async
   await gather('query', { query: PROBE }, access('many'), { usage });
   assert.deepEqual(usage, noUsage());
 });
+
+test('an explained read has the shards of all nodes, round by round, and one advice of all for a field', async () => {
+  const prefetch = { query: points[0]?.vector, limit: 30, filter: { must: [{ key: 'n', range: { gte: 100 } }] } };
+  const body = { prefetch, query: points[1]?.vector, limit: 5, explain: true };
+  const request_ = request(body, { explain: { wanted: false, explanation: null }, path: { collection_name: 'many' } });
+  const answer = decode(await pool.gather('query', request_, access('many')));
+  const explanation = request_.explain?.explanation;
+  assert.equal(answer.points.length, 5);
+  assert.deepEqual([explanation?.operation, explanation?.collection, explanation?.thread], ['query', 'many', 'gather']);
+  const shards = explanation?.shards ?? [];
+  assert.deepEqual(
+    shards.filter(({ round }) => round === 0).map(({ shard_id }) => shard_id),
+    SHARDS,
+  );
+  const plans = (at: number) => [
+    ...new Set(
+      shards
+        .filter(({ round }) => round === at)
+        .flatMap(({ segments }) => segments.flatMap(({ searches }) => searches.map(({ plan }) => plan))),
+    ),
+  ];
+  assert.ok(shards.every(({ thread }) => /^reader \d$/.test(thread)));
+  assert.ok(!plans(0).includes('candidates') && plans(1).includes('candidates'), JSON.stringify([plans(0), plans(1)]));
+  assert.deepEqual(
+    explanation?.stages.map(({ stage }) => stage),
+    ['decode', 'merge', 'shards', 'encode'],
+  );
+  assert.deepEqual(
+    explanation?.advice.map(({ field, rows_read }) => [field, rows_read]),
+    // The segment of each shard is too small to try: an index pays from 1,000 rows on.
+    [],
+  );
+  const small = request({ query: points[0]?.vector, limit: 3, explain: true }, { explain: { wanted: false, explanation: null } });
+  await pool.gather('query', small, access('many'));
+  assert.equal(small.explain?.explanation?.thread, 'main', 'merged in this thread');
+});
