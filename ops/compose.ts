@@ -14,6 +14,7 @@ import { allCallLogs } from '../http/context/call-log.js';
 import { Reports } from '../http/context/reports.js';
 import { RequestStats } from '../http/context/request-stats.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
+import { SlowRequests } from '../http/context/slow-requests.js';
 import { UnknownFieldCounts } from '../http/context/unknown-fields.js';
 import { LiveHub } from '../http/live/hub.js';
 import { ROUTES } from '../http/routes.js';
@@ -164,6 +165,7 @@ export async function compose(
     unknownFields,
     advice,
     live: new LiveHub({ node, memory, monotonicMs }),
+    slow: new SlowRequests({ thresholdMs: service.slow_request_ms, log: httpLog, dateMs: Date.now, monotonicMs }),
     audit,
     traces,
     calls: allCallLogs([audit, traces]),

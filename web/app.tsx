@@ -10,6 +10,7 @@ import { CollectionPage } from './pages/collection.js';
 import { CollectionsPage } from './pages/collections.js';
 import { ConsolePage } from './pages/console.js';
 import { MetricsPage } from './pages/metrics.js';
+import { SlowRequestsPage } from './pages/slow-requests.js';
 import { StorageSnapshotsPage } from './pages/storage-snapshots.js';
 import { TokenPage } from './pages/token.js';
 import { TransfersPage } from './pages/transfers.js';
@@ -22,6 +23,7 @@ const PAGES: readonly { readonly path: string; readonly title: string }[] = [
   { path: 'transfers', title: 'Transfers' },
   { path: 'snapshots', title: 'Snapshots' },
   { path: 'advice', title: 'Why and advice' },
+  { path: 'slow', title: 'Slow requests' },
   { path: 'actors', title: 'Actors' },
   { path: 'metrics', title: 'Metrics' },
   { path: 'jwt', title: 'Tokens' },
@@ -88,6 +90,8 @@ function Page({ page, rest }: { readonly page: string; readonly rest: readonly s
       return <AdvicePage />;
     case 'actors':
       return <ActorsPage />;
+    case 'slow':
+      return <SlowRequestsPage />;
     case 'metrics':
       return <MetricsPage />;
     case 'jwt':

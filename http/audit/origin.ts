@@ -18,7 +18,7 @@ export interface ClientAddress {
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
 /** The id that the client gave the request; null: none that could be written. */
-export function givenRequestId({ field }: RequestOrigin): string | null {
+export function givenRequestId({ field }: Pick<RequestOrigin, 'field'>): string | null {
   const given = field('x-request-id');
   return given !== undefined && REQUEST_ID.test(given) ? given : null;
 }

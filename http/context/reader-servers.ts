@@ -34,7 +34,7 @@ export function laneOf(protocol: 'rest' | 'grpc', reader: number): number {
   return 1 + 2 * reader + (protocol === 'rest' ? 0 : 1);
 }
 
-export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'counted' | 'unknownFields' }> {
+export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'counted' | 'slow' | 'unknownFields' }> {
   private readonly ports = new Set<MessagePort>();
   private closed: (() => void) | null = null;
 
@@ -97,6 +97,7 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'cou
           return;
         case 'call':
         case 'counted':
+        case 'slow':
         case 'unknownFields':
           void this.answer(port, message);
           return;

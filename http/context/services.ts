@@ -16,6 +16,7 @@ import type { ClientGate } from './client-gate.js';
 import type { Endpoint } from './endpoint.js';
 import type { Reports } from './reports.js';
 import type { RequestStats } from './request-stats.js';
+import type { SlowRequests } from './slow-requests.js';
 import type { UnknownFieldCounts } from './unknown-fields.js';
 
 /** Who this process is. */
@@ -51,6 +52,8 @@ export interface DoorServices {
   readonly advice: Advice;
   /** Clients that follow what changes. */
   readonly live: LiveHub;
+  /** Requests that took long. */
+  readonly slow: SlowRequests;
   /** Null: what clients do is not recorded. */
   readonly audit: AuditLog | null;
   /** Null: no traces are sent. */

@@ -10,6 +10,7 @@ import { GRPC_METHOD_NAMES } from '../../protocols/grpc/method-names.js';
 import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/schema.js';
 import { stringifyJson } from '../../protocols/json.js';
+import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import type { Caller } from '../access/caller.js';
@@ -20,6 +21,7 @@ import { usageField } from '../context/hardware.js';
 import { checkSettingsSize } from '../context/node-request.js';
 import { checkMode } from '../context/recovery.js';
 import type { DoorServices } from '../context/services.js';
+import { requestIdsOf } from '../context/slow-requests.js';
 import { pointsRequest } from '../handlers/points.js';
 import { type NodeRoute, type ReadRoute, ROUTES, type Route, type WriteRoute } from '../routes.js';
 import { timeField, timeTag } from './answer-time.js';
@@ -54,7 +56,13 @@ export type ServedOutcome =
 
 /** The answer's message without its time. */
 /** asked: gets the collection or alias that the message names. */
-type Run = (bytes: Buffer, deadlineMs: number, context: CallContext, asked: { collection?: string | undefined }) => Promise<Uint8Array[]>;
+/** What is known of a call once it is under way. */
+interface AskedCall {
+  collection?: string | undefined;
+  explain?: ExplainRequest | undefined;
+}
+
+type Run = (bytes: Buffer, deadlineMs: number, context: CallContext, asked: AskedCall) => Promise<Uint8Array[]>;
 
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const METHOD_PATHS: readonly string[] = [...GRPC_METHOD_NAMES.map((name) => `/${name}`), HEALTH_CHECK];
@@ -98,7 +106,7 @@ class Methods {
     return async (message, deadlineMs, context) => {
       const started = this.services.monotonicMs();
       let outcome: ServedOutcome;
-      const asked: { collection?: string | undefined } = {};
+      const asked: AskedCall = {};
       try {
         const parts = await run(message, deadlineMs, context, asked);
         if (time !== null) parts.push(timeField(time, this.services.monotonicMs() - started));
@@ -110,8 +118,22 @@ class Methods {
       const milliseconds = this.services.monotonicMs() - started;
       this.services.grpcStats.record(at, status, milliseconds, this.services.dateMs(), asked.collection);
       if (this.logRequests) this.services.log.debug('answered', { method: method.path, status, milliseconds });
+      if (milliseconds >= this.services.slow.fromMs) this.noteSlow(route, asked, context, status, milliseconds);
       return outcome;
     };
+  }
+
+  private noteSlow(
+    { kind, name }: Route,
+    { collection, explain }: AskedCall,
+    { origin }: CallContext,
+    status: number,
+    milliseconds: number,
+  ): void {
+    if (kind !== 'read' && kind !== 'write') return;
+    const ids = requestIdsOf((field) => origin?.field(field));
+    const about = { operation: name, collection: collection ?? null, plan: explain?.plan ?? null };
+    this.services.slow.note({ door: 'grpc', ...about, status, milliseconds, ...ids });
   }
 
   private failed(route: Route, method: GrpcMethod, error: unknown): ServedOutcome {
@@ -149,6 +171,7 @@ class Methods {
       await this.admit(caller, route, routing);
       const name = collectionOf(routing);
       const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, heavy });
+      asked.explain = raw.explain;
       const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
       return withUsage(answer, response, raw);
     };

@@ -12,7 +12,6 @@ import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
 import type { HeavyRead, RawRequest, ReadOperation } from '../../storage/threads/messages.js';
-import type { Caller } from '../access/caller.js';
 import { checkAccess } from '../access/decide.js';
 import type { KnownCallers } from '../access/known-callers.js';
 import { clientFacts, errorHeaders } from '../context/answer.js';
@@ -23,7 +22,8 @@ import { explainFields } from '../context/explain.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
 import { isGood } from '../context/request-stats.js';
 import { SharedCounts } from '../context/shared-counts.js';
-import { pointsRequest } from '../handlers/points.js';
+import { idFields, requestIdsOf } from '../context/slow-requests.js';
+import { type PointsServices, pointsRequest } from '../handlers/points.js';
 import { timeField, timeTag } from './answer-time.js';
 import { GrpcListener } from './listener.js';
 import { LoggedCalls } from './logged-calls.js';
@@ -37,12 +37,13 @@ import { strangerRefusal } from './strangers.js';
 type Outcome = ServedOutcome | 'heavy' | null;
 
 /** The main thread measures what requests cost only where no reader has a server. */
-const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs };
+const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs } as const;
 
 export class GrpcReaderDoor {
   private readonly listener: GrpcListener;
   private readonly counts: SharedCounts;
   private readonly byCollection = new CollectionStats();
+  private readonly services: PointsServices;
   /** Calls that the main thread has not answered. */
   private readonly calls = new Map<number, (outcome: ServedOutcome) => void>();
   private nextId = 1;
@@ -58,6 +59,7 @@ export class GrpcReaderDoor {
   ) {
     const { clients, counts, messageBytesMax, rows, tls } = settings;
     this.counts = new SharedCounts(counts);
+    this.services = { ...SERVICES, slow: { fromMs: settings.slowFromMs } };
     const methods = new Map(rows.map((row) => [row.path, this.served(row)]));
     const calls = callLog === null ? null : new LoggedCalls(callLog, rows);
     const outcomes = new Map(rows.map((row) => [row.path, noRoomOutcome(row)]));
@@ -126,7 +128,7 @@ export class GrpcReaderDoor {
       const { caller } = context;
       // Only the main thread knows whether the point is there that such a token wants.
       const isInDoubt = caller.kind === 'token' && caller.valueExists !== null;
-      const outcome = isInDoubt ? null : await read(message, deadlineMs, caller);
+      const outcome = isInDoubt ? null : await read(message, deadlineMs, context);
       if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, context);
       return outcome === null ? this.ask(path, message, deadlineMs, context) : outcome;
     };
@@ -137,18 +139,20 @@ export class GrpcReaderDoor {
     row: GrpcRow,
     engine: ReadOperation,
     method: GrpcMethod,
-  ): (message: Buffer, deadlineMs: number, caller: Caller) => Outcome | Promise<Outcome> {
+  ): (message: Buffer, deadlineMs: number, context: CallContext) => Outcome | Promise<Outcome> {
     const reader = new RoutingReader(method.request, ['collection_name']);
     const message = `qdrant.${method.request.name}`;
     const tag = timeTag(method.response);
-    const answered = (answer: AloneAnswer, name: string, { explain }: RawRequest, startedMs: number): Outcome => {
+    const answered = (answer: AloneAnswer, name: string, { explain }: RawRequest, startedMs: number, context: CallContext): Outcome => {
       if (answer === null || answer === 'heavy') return answer;
       const milliseconds = performance.now() - startedMs;
+      if (milliseconds >= this.settings.slowFromMs) this.noteSlow(row, name, milliseconds, explain?.plan ?? null, context);
       this.record(row, name, 0, milliseconds);
       const explained = explainFields(method.response, explain);
       return { kind: 'message', parts: [answer, ...(tag === null ? [] : [timeField(tag, milliseconds)]), ...explained] };
     };
-    return (body, deadlineMs, caller) => {
+    return (body, deadlineMs, context) => {
+      const { caller } = context;
       const startedMs = performance.now();
       let asked: string | undefined;
       try {
@@ -157,11 +161,11 @@ export class GrpcReaderDoor {
         asked = name;
         if (this.callers !== null) checkAccess(caller, row, name);
         checkCollectionName(name);
-        const request = pointsRequest(SERVICES, { ...routing, query: {}, body, message, caller, deadlineMs });
+        const request = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs });
         const answer = this.reader.readAlone(name, engine, request);
         return answer instanceof Promise
-          ? answer.then((later) => answered(later, name, request, startedMs))
-          : answered(answer, name, request, startedMs);
+          ? answer.then((later) => answered(later, name, request, startedMs, context))
+          : answered(answer, name, request, startedMs, context);
       } catch (error) {
         return error instanceof TroupeError ? this.failed(row, asked, error, performance.now() - startedMs) : null;
       }
@@ -185,6 +189,17 @@ export class GrpcReaderDoor {
     setTimeout(() => this.post({ kind: 'counted', counts: this.byCollection.take() }), TELL_COUNTS_MS).unref();
   }
 
+  private noteSlow(
+    { name: operation }: GrpcRow,
+    collection: string,
+    milliseconds: number,
+    plan: string | null,
+    { origin }: CallContext,
+  ): void {
+    const ids = requestIdsOf((name) => origin?.field(name));
+    this.post({ kind: 'slow', request: { door: 'grpc', operation, collection, status: 0, milliseconds, plan, ...ids } });
+  }
+
   /** The read ends when the client gives up. */
   private askHeavy(path: string, body: Buffer, deadlineMs: number, context: CallContext): Promise<ServedOutcome> {
     const heavy = heavyRead();
@@ -192,12 +207,19 @@ export class GrpcReaderDoor {
     return this.ask(path, body, deadlineMs, context, heavy);
   }
 
-  private ask(path: string, body: Buffer, deadlineMs: number, { credential }: CallContext, heavy?: HeavyRead): Promise<ServedOutcome> {
+  private ask(
+    path: string,
+    body: Buffer,
+    deadlineMs: number,
+    { credential, origin }: CallContext,
+    heavy?: HeavyRead,
+  ): Promise<ServedOutcome> {
     const id = this.nextId++;
     // A message that has its memory for itself goes along uncopied.
     const isWhole = body.length > 0 && body.length === body.buffer.byteLength;
     const message = isWhole ? body : new Uint8Array(body);
-    this.post({ kind: 'call', id, path, credential, message, deadlineMs, heavy }, [message.buffer as ArrayBuffer]);
+    const fields = idFields((name) => origin?.field(name));
+    this.post({ kind: 'call', id, path, credential, message, deadlineMs, fields, heavy }, [message.buffer as ArrayBuffer]);
     return new Promise((resolve) => this.calls.set(id, resolve));
   }
 

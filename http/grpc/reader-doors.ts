@@ -6,9 +6,9 @@ import { type DoorThreads, laneOf, ReaderServers } from '../context/reader-serve
 import type { DoorServices } from '../context/services.js';
 import { ROUTES } from '../routes.js';
 import { type Served, type ServedOutcome, servedMethods } from './methods.js';
-import type { GrpcDoorCall, GrpcDoorCounts, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
+import type { GrpcDoorCall, GrpcDoorCounts, GrpcDoorSlow, GrpcReaderSettings, GrpcRow, ToGrpcDoor } from './reader-messages.js';
 
-type GrpcReaderServers = ReaderServers<GrpcReaderSettings, GrpcDoorCall | GrpcDoorCounts>;
+type GrpcReaderServers = ReaderServers<GrpcReaderSettings, GrpcDoorCall | GrpcDoorCounts | GrpcDoorSlow>;
 
 /** Resolves when every reader listens. Errors: the system's, if one cannot. */
 export async function openGrpcInReaders(
@@ -23,13 +23,18 @@ export async function openGrpcInReaders(
       services.grpcStats.byCollection.add(told.counts);
       return;
     }
-    const { credential, deadlineMs, heavy, id, message, path } = told;
+    if (told.kind === 'slow') {
+      services.slow.note(told.request);
+      return;
+    }
+    const { credential, deadlineMs, fields, heavy, id, message, path } = told;
     const served = methods.get(path) as Served;
     const caller = callerFrom(services.access?.callers, credential);
     const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, {
       caller,
       credential,
       heavy,
+      origin: { address: '', field: (name) => fields[name] },
     });
     const [own, transfer] = packed(outcome);
     port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
@@ -46,6 +51,7 @@ export async function openGrpcInReaders(
     rows,
     clients: services.clients?.forThread(laneOf('grpc', reader)) ?? null,
     counts: services.grpcStats.share().buffer,
+    slowFromMs: services.slow.fromMs,
   }));
   return servers;
 }

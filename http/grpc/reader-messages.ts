@@ -7,6 +7,7 @@ import type { GateData } from '../context/client-gate.js';
 import type { CollectionBatch } from '../context/collection-stats.js';
 import type { Endpoint } from '../context/endpoint.js';
 import type { ServerNews, ServerOrder } from '../context/reader-servers.js';
+import type { SlowRequest } from '../context/slow-requests.js';
 import type { DoorTls } from '../context/tls-sockets.js';
 import type { TraceSettings } from '../otlp/trace-log.js';
 import type { ServedOutcome } from './methods.js';
@@ -41,6 +42,8 @@ export interface GrpcReaderSettings {
   readonly clients: GateData | null;
   /** For `SharedCounts`. */
   readonly counts: SharedArrayBuffer;
+  /** See `SlowRequests`. */
+  readonly slowFromMs: number;
 }
 
 export type ToGrpcDoor =
@@ -56,6 +59,8 @@ export interface GrpcDoorCall {
   readonly credential: string | null;
   readonly message: Uint8Array;
   readonly deadlineMs: number;
+  /** Headers with ids. */
+  readonly fields: Readonly<Record<string, string>>;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;
 }
@@ -66,4 +71,10 @@ export interface GrpcDoorCounts {
   readonly counts: CollectionBatch;
 }
 
-export type FromGrpcDoor = ServerNews | GrpcDoorCall | GrpcDoorCounts;
+/** A call that took the reader long. */
+export interface GrpcDoorSlow {
+  readonly kind: 'slow';
+  readonly request: SlowRequest;
+}
+
+export type FromGrpcDoor = ServerNews | GrpcDoorCall | GrpcDoorCounts | GrpcDoorSlow;

@@ -7,6 +7,7 @@ import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import type { Caller } from '../access/caller.js';
 import { grantsOf } from '../access/decide.js';
 import type { DoorServices } from '../context/services.js';
+import type { SlowRequests } from '../context/slow-requests.js';
 
 /** What a door has read of a request. */
 export interface PointsCall {
@@ -30,13 +31,15 @@ export interface PointsCall {
   readonly unknownFields?: UnknownFields | undefined;
 }
 
+/** Requests that take long are noted, with their plan. */
+export interface PointsServices extends Pick<DoorServices, 'hardwareReporting' | 'nowMs'> {
+  readonly slow: Pick<SlowRequests, 'fromMs'>;
+}
+
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /** With the deadline of the request, and where this node measures, with the counters of what it costs. */
-export function pointsRequest(
-  { hardwareReporting, nowMs }: Pick<DoorServices, 'hardwareReporting' | 'nowMs'>,
-  call: PointsCall,
-): RawRequest {
+export function pointsRequest({ hardwareReporting, nowMs, slow }: PointsServices, call: PointsCall): RawRequest {
   const {
     body,
     caller,
@@ -64,6 +67,6 @@ export function pointsRequest(
     ...(grants === null ? {} : { grants }),
     ...(unknownFields === undefined ? {} : { unknownFields }),
     ...(hardwareReporting ? { usage: noUsage() } : {}),
-    explain: { wanted: explain === true, explanation: null },
+    explain: { wanted: explain === true, explanation: null, planFromMs: slow.fromMs },
   };
 }

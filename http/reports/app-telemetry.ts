@@ -19,7 +19,7 @@ export function appReport(
   services: DoorServices,
   { anonymize, detailed }: { readonly anonymize: boolean; readonly detailed: boolean },
 ): Json {
-  const { access, audit, disk, identity, recoveryMode } = services;
+  const { access, audit, disk, identity, recoveryMode, slow } = services;
   const app: Json = {
     name: 'troupe',
     version: API_VERSION,
@@ -50,6 +50,8 @@ export function appReport(
     jwt_rbac: access?.callers.settings.tokens ?? false,
     hide_jwt_dashboard: false,
     ...(audit === null ? {} : { audit: auditReport(audit.settings, anonymize) }),
+    // Names and plans are of users.
+    slow_requests: anonymize ? { ...slow.report(), last: [] } : slow.report(),
     system: {
       distribution: os.type(),
       distribution_version: os.release(),

@@ -31,6 +31,7 @@ import { wrongFields } from './check-fields.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
+import { headField } from './fast/head.js';
 import { loggedReply } from './fast/logged-reply.js';
 import { misdirection } from './misdirected.js';
 import { PAGES_PATH, Pages, pageHeaders } from './pages.js';
@@ -152,7 +153,8 @@ function putInFront(server: Server, take: (socket: Socket) => void): (socket: So
 }
 
 function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
-  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone };
+  const field = (name: string): string | undefined => headField(head, name);
+  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone, field };
 }
 
 function createApp(door: Door, onServer: (server: Server) => void): FastifyInstance {
@@ -235,6 +237,7 @@ class Door {
       body: () => body.read(),
       // Of a body that is broken the error comes before the end of the connection.
       isGone: () => response.destroyed || request.raw.errored !== null,
+      field: originOf(request.raw).field,
     });
     body.release();
     ended(end, answer);

@@ -122,6 +122,8 @@ export const SETTINGS = {
     jwt_rbac: flagLeaf(false),
     enforce_internal_auth: flagLeaf(false),
     hardware_reporting: flagLeaf(false),
+    // Troupe's own.
+    slow_request_ms: orNull(integerLeaf(1000, POSITIVE), 1000),
     metrics_prefix: textLeaf(''),
     // Troupe's own.
     unknown_fields: word(['ignore', 'refuse'], 'ignore'),

@@ -126,4 +126,7 @@ export interface ExplainRequest {
   /** Also set where the body is decoded. */
   wanted: boolean;
   explanation: Explanation | null;
+  /** A read that takes a thread so many milliseconds says in `plan` how it was carried out, in one line, also where that is not wanted. */
+  readonly planFromMs?: number;
+  plan?: string;
 }

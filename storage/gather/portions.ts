@@ -24,6 +24,9 @@ interface Together {
 
 export class Portions {
   private waiting = new Map<string, Together>();
+  private asked = 0;
+  private answered = 0;
+  private slowestMs = 0;
 
   constructor(
     private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later'>,
@@ -44,6 +47,12 @@ export class Portions {
       this.waiting.set(to, together);
       together.asks.push({ ask, resolve: resolve as Waiting['resolve'], reject });
     });
+  }
+
+  /** How the shards were asked so far. */
+  inWords(): string {
+    const { answered, asked, slowestMs } = this;
+    return `shards asked ${asked} times, ${answered} answers of nodes, the slowest after ${Math.round(slowestMs)} ms`;
   }
 
   /** Errors: `timeout` when the time of the request is over. */
@@ -79,9 +88,13 @@ export class Portions {
       ...(explainer !== null && to.collection === null && { explain: true }),
     });
     const asked = explainer?.asked();
+    const sentMs = performance.now();
+    this.asked++;
     // The bytes stand in a buffer that others are written to.
     const answers = await this.acts.scatter({ ...to, body: new Uint8Array(body) });
     asked?.();
+    this.answered += answers.length;
+    this.slowestMs = Math.max(this.slowestMs, performance.now() - sentMs);
     const decoded = answers.map(decodePortionAnswer);
     for (const { explanation } of decoded) explainer?.add(explanation);
     return decoded.map((answer) => answer.answers);

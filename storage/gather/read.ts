@@ -26,12 +26,15 @@ export async function gatherDecoded(
   const { body, explain, path } = request;
   const explainer = explain?.wanted === true ? new GatherExplainer(startedMs) : null;
   explainer?.mark('decode', body?.byteLength ?? 0);
-  const result = await walkShards(gatherContext(acts, explainer), (scope) => readWalk(scope, read));
+  const context = gatherContext(acts, explainer);
+  const result = await walkShards(context, (scope) => readWalk(scope, read));
   explainer?.mark('merge');
   const answer = encodeRead(operation, request, result);
   if (explainer !== null && explain !== undefined) {
     explainer.mark('encode', answer.byteLength);
     explain.explanation = explanationOf(operation, path.collection_name ?? '', explainer.us, explainer.told(thread));
   }
+  if (explain?.planFromMs !== undefined && performance.now() - startedMs >= explain.planFromMs)
+    explain.plan = explain.explanation?.summary ?? context.portions.inWords();
   return answer;
 }

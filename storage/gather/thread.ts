@@ -5,6 +5,7 @@
 
 import { parentPort } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
+import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { timeLimitReached } from '../threads/deadline.js';
@@ -91,7 +92,7 @@ class Gatherer {
     try {
       const body = await session.run();
       const { explain, unknownFields } = message.request;
-      const explained = explain === undefined || explain.explanation === null ? {} : { explanation: explain.explanation };
+      const explained = explain === undefined ? {} : foundIn(explain);
       this.post({ kind: 'answer', id, body, ...explained, ...foundUnknown(unknownFields) }, [body.buffer as ArrayBuffer]);
     } catch (error) {
       // A bug: the caller gets its message, standard error the place.
@@ -102,6 +103,10 @@ class Gatherer {
       this.sessions.delete(id);
     }
   }
+}
+
+function foundIn({ explanation, plan }: ExplainRequest): Pick<Extract<FromGather, { kind: 'answer' }>, 'explanation' | 'plan'> {
+  return { ...(explanation === null ? {} : { explanation }), ...(plan === undefined ? {} : { plan }) };
 }
 
 if (parentPort !== null) {

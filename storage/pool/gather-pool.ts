@@ -254,9 +254,11 @@ export class GatherPool {
     }
   }
 
-  private answered({ body, explanation, id, unknownFields }: Extract<FromGather, { kind: 'answer' }>): void {
+  private answered({ body, explanation, id, plan, unknownFields }: Extract<FromGather, { kind: 'answer' }>): void {
     const read = this.take(id);
-    if (explanation !== undefined && read?.request.explain !== undefined) read.request.explain.explanation = explanation;
+    const explain = read?.request.explain;
+    if (explain !== undefined && explanation !== undefined) explain.explanation = explanation;
+    if (explain !== undefined && plan !== undefined) explain.plan = plan;
     addUnknown(read?.request.unknownFields, unknownFields);
     read?.resolve(body);
   }

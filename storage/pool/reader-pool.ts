@@ -7,6 +7,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
+import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import { HEAVY_BODY_BYTES } from '../../query/effort.js';
@@ -586,7 +587,7 @@ export class ReaderPool {
         const { work } = read;
         if (message.usage !== null && work.request.usage !== undefined) addUsage(work.request.usage, message.usage);
         addUnknown(work.request.unknownFields, message.unknownFields);
-        if (message.explanation !== undefined && work.request.explain !== undefined) work.request.explain.explanation = message.explanation;
+        if (work.request.explain !== undefined) foundOf(message, work.request.explain);
         if (work.kind === 'read') work.resolve(message.body);
         else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
         return;
@@ -678,6 +679,12 @@ export class ReaderPool {
       else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas, request, mayLeave }, transfer);
     }
   }
+}
+
+/** What a reader tells of how a read was carried out. */
+function foundOf({ explanation, plan }: Extract<FromReader, { kind: 'answer' }>, explain: ExplainRequest): void {
+  if (explanation !== undefined) explain.explanation = explanation;
+  if (plan !== undefined) explain.plan = plan;
 }
 
 function assertNever(value: never): never {

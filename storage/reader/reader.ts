@@ -8,13 +8,14 @@
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
-import type { ExplainRequest, Explanation } from '../../protocols/model/explanation.js';
+import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { effortNsMaxOf, HEAVY_BODY_BYTES, HEAVY_NS } from '../../query/effort.js';
 import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
 import type { ExplainPlace } from '../explain/explainer.js';
+import { forgetPlans, seenPlans } from '../explain/seen-plans.js';
 import { checkToken, giveBackTokens, type SharedTokens, takeTokens } from '../limits/tokens.js';
 import { HeldMemory } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
@@ -366,11 +367,15 @@ export class Reader {
     const { deadline } = this.context;
     const startedMs = performance.now();
     deadline.effortNs = 0;
+    deadline.payloads = 0;
+    forgetPlans();
     if (read.mayLeave) deadline.leaveAtMs = steadyNowMs() + DEAF_MS;
     deadline.effortNsMax = effortNsMaxOf(read.mayLeave, this.company.isThere(startedMs));
     try {
       deadline.claim({ kind: 'decode', bytes: read.request.body?.length ?? 0 });
-      return this.answer(read, usage);
+      const answer = this.answer(read, usage);
+      notePlan(read.request.explain, performance.now() - startedMs, deadline.payloads);
+      return answer;
     } finally {
       deadline.effortNsMax = Number.POSITIVE_INFINITY;
       deadline.leaveAtMs = Number.POSITIVE_INFINITY;
@@ -522,8 +527,19 @@ export class Reader {
 }
 
 /** What an answer of this thread tells of how the read was carried out. */
-function foundExplanation(explain: ExplainRequest | undefined): { readonly explanation?: Explanation } {
-  return explain == null || explain.explanation === null ? {} : { explanation: explain.explanation };
+function foundExplanation(explain: ExplainRequest | undefined): Pick<Extract<FromReader, { kind: 'answer' }>, 'explanation' | 'plan'> {
+  if (explain === undefined || (explain.explanation === null && explain.plan === undefined)) return NOTHING_FOUND;
+  const { explanation, plan } = explain;
+  return { ...(explanation === null ? {} : { explanation }), ...(plan === undefined ? {} : { plan }) };
+}
+
+const NOTHING_FOUND = {};
+
+/** Says how a read was carried out that took long, if it is to be said. */
+function notePlan(explain: ExplainRequest | undefined, milliseconds: number, payloads: number): void {
+  if (explain?.planFromMs === undefined || milliseconds < explain.planFromMs) return;
+  const plan = explain.explanation?.summary ?? seenPlans(payloads);
+  if (plan !== null) explain.plan = plan;
 }
 
 /** Takes the tokens of a read; what comes back gives them back. Errors: `rateLimited`; those of decoding. */

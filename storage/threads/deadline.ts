@@ -17,8 +17,12 @@ export class Deadline {
   /** `steadyNowMs()` from which on the request is left to another thread, however little work was expected. */
   leaveAtMs = Number.POSITIVE_INFINITY;
 
+  /** Of what was begun. */
+  payloads = 0;
+
   /** Called before work is begun that grows with the data. Throws `TooHeavy`, before it costs much, where another thread should do it. */
   claim(work: Work): void {
+    if (work.kind === 'payloads') this.payloads += work.count;
     this.effortNs += effortNs(work);
     if (this.effortNs > this.effortNsMax) throw new TooHeavy();
   }

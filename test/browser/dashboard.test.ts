@@ -22,6 +22,7 @@ const PAGES = [
   'transfers',
   'snapshots',
   'advice',
+  'slow',
   'actors',
   'metrics',
   'jwt',
@@ -32,7 +33,8 @@ let client: RestClient;
 
 before(async (t) => {
   if (skip) return;
-  node = await startNodeProcess({ folder: await temporaryFolder(t as TestContext) });
+  const environment = { SERVICE__SERVICE__SLOW_REQUEST_MS: '1' };
+  node = await startNodeProcess({ folder: await temporaryFolder(t as TestContext), environment });
   client = new RestClient(node.port);
   await client.result('PUT', '/collections/colours', { vectors: { size: 3, distance: 'Cosine' } });
   await client.result('PUT', '/collections/colours/index?wait=true', { field_name: 'name', field_schema: 'keyword' });
@@ -204,6 +206,18 @@ test('the console shows how a query was carried out, and makes the index that is
   await page.getByRole('button', { name: 'Explain' }).click();
   await explained.getByText('“shelf match 7” was answered by the integer index, 30 rows.').waitFor();
   await page.getByRole('button', { name: 'Make this index of shelf' }).waitFor({ state: 'detached' });
+});
+
+test('a request that took long is shown with its plan and the ids that its client gave it', { skip }, async (t) => {
+  const searches = Array.from({ length: 60 }, () => ({ query: [1, 2, 3], limit: 3, params: { exact: true } }));
+  const headers = { 'content-type': 'application/json', 'x-request-id': 'slow-7' };
+  await fetch(`${node.url}/collections/colours/points/query/batch`, { method: 'POST', headers, body: JSON.stringify({ searches }) });
+  const { page, go, checkAccess } = await openDashboard(t, node.url);
+  await go('slow');
+  const row = page.getByRole('row').filter({ hasText: 'request slow-7' });
+  await row.getByText('query_batch_points').waitFor();
+  await row.getByText('exact search asked for').waitFor();
+  await checkAccess();
 });
 
 test('a snapshot is made and restored under another name', { skip }, async (t) => {

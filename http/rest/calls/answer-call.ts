@@ -5,14 +5,17 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import { stringifyJson } from '../../../protocols/json.js';
+import type { ExplainRequest } from '../../../protocols/model/explanation.js';
 import type { UnknownFields } from '../../../protocols/model/unknown-fields.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
 import type { Caller } from '../../access/caller.js';
+import type { RequestOrigin } from '../../audit/origin.js';
 import { acceptedBody, envelopeParts, type HttpAnswer, valueEnvelope } from '../../context/answer.js';
 import { writeJson } from '../../context/long-value.js';
 import { checkMode } from '../../context/recovery.js';
 import type { DoorServices } from '../../context/services.js';
+import { requestIdsOf } from '../../context/slow-requests.js';
 import { joined } from '../../context/text-bytes.js';
 import { noUnknownFields, seeUnknown, unknownHeaders } from '../../context/unknown-fields.js';
 import { pointsRequest } from '../../handlers/points.js';
@@ -41,6 +44,10 @@ export interface RestCall {
   readonly isGone: () => boolean;
   /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
+  /** The value of a header by its name in lower case. */
+  readonly field: RequestOrigin['field'];
+  /** Of a read, once it has begun. */
+  explain?: ExplainRequest | undefined;
 }
 
 const HTML_TYPE = 'text/html; charset=utf-8';
@@ -60,7 +67,24 @@ export async function answerCall(services: DoorServices, logRequests: boolean, c
     answer = failure(services, call, started, error);
   }
   recordAnswer(services, logRequests, call, answer.status, started);
+  const milliseconds = services.monotonicMs() - started;
+  if (milliseconds >= services.slow.fromMs) noteSlow(services, call, answer.status, milliseconds);
   return answer;
+}
+
+/** Other operations take the time that they take. */
+function noteSlow({ slow }: DoorServices, { explain, field, path, route }: RestCall, status: number, milliseconds: number): void {
+  if (route.kind === 'node') return;
+  const plan = explain?.plan ?? null;
+  slow.note({
+    door: 'rest',
+    operation: route.name,
+    collection: path.collection_name ?? null,
+    status,
+    milliseconds,
+    plan,
+    ...requestIdsOf(field),
+  });
 }
 
 /** Counts an answer, and logs it if all are. started: by the monotonic clock. */
@@ -105,6 +129,7 @@ async function read(services: DoorServices, route: ReadRoute, call: RestCall, st
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
   const raw = pointsRequest(services, { path, query: query as Query, body, ...parameters, caller, heavy, unknownFields });
+  call.explain = raw.explain;
   const result = await services.node.read(path.collection_name as string, route.engine, raw);
   noteUnknown(services, route, unknownFields);
   return resultReply(result, services.monotonicMs() - started, raw);

@@ -21,9 +21,10 @@ import { CollectionStats, TELL_COUNTS_MS } from '../../context/collection-stats.
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { isGood } from '../../context/request-stats.js';
 import { SharedCounts } from '../../context/shared-counts.js';
+import { idFields, requestIdsOf } from '../../context/slow-requests.js';
 import { TlsSockets } from '../../context/tls-sockets.js';
 import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields.js';
-import { pointsRequest } from '../../handlers/points.js';
+import { type PointsServices, pointsRequest } from '../../handlers/points.js';
 import { checkedRead, hasBody } from '../calls/check-head.js';
 import { AnswerEncoder } from '../calls/encode-answer.js';
 import { TOO_MANY_REST, WITHOUT_TLS_REST } from '../calls/last-words.js';
@@ -31,6 +32,7 @@ import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
 import type { FastRequest } from '../fast/connection.js';
 import { requestFinder } from '../fast/find-request.js';
 import { FastFront } from '../fast/front.js';
+import { headField } from '../fast/head.js';
 import { loggedReply } from '../fast/logged-reply.js';
 import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.js';
 import { PipedConnections } from './piped.js';
@@ -42,7 +44,7 @@ export type LoneReader = Pick<Reader, 'memory' | 'readAlone'>;
 type ReadReply = RestReply | 'heavy' | null;
 
 /** The main thread measures what requests cost only where no reader has a server. */
-const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs };
+const SERVICES = { hardwareReporting: false, nowMs: steadyNowMs } as const;
 
 /** How long a fixed answer of the main thread is given again without asking it: so soon a client learns that the main thread is stuck. */
 const FIXED_ANSWER_MS = 500;
@@ -63,6 +65,7 @@ export class ReaderDoor {
   readonly #piped: PipedConnections;
   readonly #checking: NodeJS.Timeout;
   readonly #unknown = new UnknownFieldBatch();
+  readonly #services: PointsServices;
   readonly #byCollection = new CollectionStats();
   #nextId = 1;
 
@@ -76,6 +79,7 @@ export class ReaderDoor {
     private readonly calls: CallLog | null,
   ) {
     const { clients, counts, handOnPath, maxBodyBytes, packFromBytes, rows, tls } = settings;
+    this.#services = { ...SERVICES, slow: { fromMs: settings.slowFromMs } };
     const gate = clients === null ? null : new ClientGate(clients);
     this.#counts = new SharedCounts(counts);
     this.#piped = new PipedConnections(handOnPath);
@@ -197,7 +201,8 @@ export class ReaderDoor {
   }
 
   /** The reply to a read; else as `readAlone`. */
-  #read({ body, found }: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
+  #read(request: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
+    const { body, found } = request;
     const { caller, path, query } = found;
     try {
       // Only the main thread knows whether the point is there that such a token wants.
@@ -205,18 +210,34 @@ export class ReaderDoor {
       const parameters = checkedRead(row.engine, path, query);
       const unknownFields = noUnknownFields(this.settings.refuseUnknown);
       const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
-      const raw = pointsRequest(SERVICES, { ...own, ...parameters, unknownFields });
+      const raw = pointsRequest(this.#services, { ...own, ...parameters, unknownFields });
       const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
       const reply = (answer: AloneAnswer): ReadReply => {
         if (answer === null || answer === 'heavy') return answer;
         if (unknownFields.found.length > 0) this.#noteUnknown(row, unknownFields.found);
-        return resultReply(answer, performance.now() - startedMs, raw);
+        const milliseconds = performance.now() - startedMs;
+        if (milliseconds >= this.settings.slowFromMs) this.#noteSlow(request, row, milliseconds, raw.explain?.plan ?? null);
+        return resultReply(answer, milliseconds, raw);
       };
       return result instanceof Promise ? result.then(reply) : reply(result);
     } catch (error) {
       // A bug: the main thread meets it again, and logs it.
       return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;
     }
+  }
+
+  #noteSlow({ found, head }: FastRequest, { name: operation }: DoorRow, milliseconds: number, plan: string | null): void {
+    const ids = requestIdsOf((name) => headField(head, name));
+    const slow = {
+      door: 'rest',
+      operation,
+      collection: found.path.collection_name ?? null,
+      status: 200,
+      milliseconds,
+      plan,
+      ...ids,
+    } as const;
+    this.#post({ kind: 'slow', request: slow });
   }
 
   #noteUnknown({ name }: DoorRow, found: readonly UnknownField[]): void {
@@ -247,7 +268,8 @@ export class ReaderDoor {
     const { at, path } = found;
     const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
     const { credential, query, url } = head;
-    this.#post({ kind: 'call', id, at, url, path, query, credential, body, heavy }, transfer);
+    const fields = idFields((name) => headField(head, name));
+    this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy }, transfer);
     return new Promise((resolve) => this.#calls.set(id, resolve));
   }
 

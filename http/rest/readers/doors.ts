@@ -11,7 +11,7 @@ import { type PlainRoute, ROUTES, type Route } from '../../routes.js';
 import { answerCall } from '../calls/answer-call.js';
 import { parseQueryString } from '../calls/query-string.js';
 import type { RestReply } from '../calls/reply.js';
-import type { DoorCall, DoorCounts, DoorRow, DoorUnknownFields, ReaderDoorSettings, ToDoor } from './messages.js';
+import type { DoorCall, DoorCounts, DoorRow, DoorSlow, DoorUnknownFields, ReaderDoorSettings, ToDoor } from './messages.js';
 
 export type DoorAddress = Pick<ReaderDoorSettings, 'host' | 'port' | 'maxBodyBytes' | 'packFromBytes' | 'tls'>;
 
@@ -29,7 +29,7 @@ export async function makeHandOnSocket(): Promise<HandOnSocket> {
   return { path: join(folder, 'http'), remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall | DoorCounts | DoorUnknownFields>;
+type RestReaderServers = ReaderServers<ReaderDoorSettings, DoorCall | DoorCounts | DoorSlow | DoorUnknownFields>;
 
 /** Resolves when every reader listens. Errors: the system's, if one cannot. */
 export async function openRestInReaders(
@@ -48,7 +48,11 @@ export async function openRestInReaders(
       services.stats.byCollection.add(message.counts);
       return;
     }
-    const { at, body, credential, heavy, id, path, query, url } = message;
+    if (message.kind === 'slow') {
+      services.slow.note(message.request);
+      return;
+    }
+    const { at, body, credential, fields, heavy, id, path, query, url } = message;
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as PlainRoute,
       at,
@@ -59,6 +63,7 @@ export async function openRestInReaders(
       body: () => body,
       isGone: () => heavy?.gone[0] === 1,
       heavy,
+      field: (name) => fields[name],
     });
     const [packedReply, transfer] = packed(id, reply);
     port.postMessage(packedReply, transfer);
@@ -78,6 +83,7 @@ export async function openRestInReaders(
     handOnPath,
     clients: services.clients?.forThread(laneOf('rest', reader)) ?? null,
     counts: services.stats.share().buffer,
+    slowFromMs: services.slow.fromMs,
   }));
   return servers;
 }

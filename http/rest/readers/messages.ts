@@ -6,6 +6,7 @@ import type { AuditSettings } from '../../audit/audit-log.js';
 import type { GateData } from '../../context/client-gate.js';
 import type { CollectionBatch } from '../../context/collection-stats.js';
 import type { ServerNews, ServerOrder } from '../../context/reader-servers.js';
+import type { SlowRequest } from '../../context/slow-requests.js';
 import type { DoorTls } from '../../context/tls-sockets.js';
 import type { UnknownFieldCount } from '../../context/unknown-fields.js';
 import type { TraceSettings } from '../../otlp/trace-log.js';
@@ -45,6 +46,8 @@ export interface ReaderDoorSettings {
   readonly clients: GateData | null;
   /** For `SharedCounts`. */
   readonly counts: SharedArrayBuffer;
+  /** See `SlowRequests`. */
+  readonly slowFromMs: number;
 }
 
 export type ToDoor =
@@ -62,6 +65,8 @@ export interface DoorCall {
   /** The main thread finds the caller itself. */
   readonly credential: string | null;
   readonly body: Uint8Array;
+  /** Headers with ids. */
+  readonly fields: Readonly<Record<string, string>>;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;
 }
@@ -78,4 +83,10 @@ export interface DoorCounts {
   readonly counts: CollectionBatch;
 }
 
-export type FromDoor = ServerNews | DoorCall | DoorUnknownFields | DoorCounts;
+/** A request that took the reader long. */
+export interface DoorSlow {
+  readonly kind: 'slow';
+  readonly request: SlowRequest;
+}
+
+export type FromDoor = ServerNews | DoorCall | DoorUnknownFields | DoorCounts | DoorSlow;

@@ -16,6 +16,7 @@ import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
+import { seePlan } from '../../explain/seen-plans.js';
 import { graphSettings, indexingThresholdBytes } from '../../segment/graph-settings.js';
 import { itemBytes, residentOffset } from '../../segment/layout.js';
 import { elementOf } from '../../segment/plans.js';
@@ -101,6 +102,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   const values = valueWalkFor(view, vector, task.search.filter);
   const facts = { ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) };
   const plan = planSegment(facts);
+  seePlan(plan);
   const note = explaining()?.of(view);
   note?.planned(task.search.using, facts, plan);
   note?.mark('plan');

@@ -11,6 +11,7 @@ import type { DoorThreads } from '../../../http/context/reader-servers.js';
 import { Reports } from '../../../http/context/reports.js';
 import { RequestStats } from '../../../http/context/request-stats.js';
 import type { DoorServices } from '../../../http/context/services.js';
+import { SlowRequests } from '../../../http/context/slow-requests.js';
 import { UnknownFieldCounts } from '../../../http/context/unknown-fields.js';
 import { LiveHub } from '../../../http/live/hub.js';
 import type { LoneReader } from '../../../http/rest/readers/door.js';
@@ -227,6 +228,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly recoveryMode?: string;
   /** Requests are taken by a reader's server, which asks this before it hands a read on. */
   readonly readAlone?: LoneReader['readAlone'];
+  /** Null and left out: none is slow. */
+  readonly slowRequestMs?: number | null;
 }
 
 /** budget: of all memory; without it nothing is refused. */
@@ -264,6 +267,12 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
   const disk = { require: quiet, report: () => ROOMY_DISK, stop: quiet };
   const monotonicMs = options.monotonicMs ?? (() => performance.now());
   const advice = new Advice({ node: node as unknown as NodeApi, memory, disk, unknownFields, dateMs: Date.now, monotonicMs });
+  const log = {
+    debug: quiet,
+    info: quiet,
+    warn: quiet,
+    error: (_message: string, facts?: Record<string, unknown>) => errors.push(String(facts?.error)),
+  };
   const services: DoorServices = {
     node: node as unknown as NodeApi,
     access: null,
@@ -278,12 +287,13 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     unknownFields,
     advice,
     live: new LiveHub({ node: node as unknown as NodeApi, memory, monotonicMs }),
+    slow: new SlowRequests({ thresholdMs: options.slowRequestMs ?? null, log, dateMs: () => 0, monotonicMs }),
     audit: options.audit ?? null,
     traces: null,
     calls: options.audit ?? null,
     clients: options.clients ?? null,
     exposure: options.exposure ?? null,
-    log: { debug: quiet, info: quiet, warn: quiet, error: (_message, facts) => errors.push(String(facts?.error)) },
+    log,
     memory,
     disk,
     recoveryMode: options.recoveryMode ?? null,
