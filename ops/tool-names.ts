@@ -5,6 +5,7 @@ export const TOOLS = {
   collections: 'list, show, create and delete collections',
   points: 'get, scroll, count, upsert and delete points',
   query: 'find points by a vector, a point or a text',
+  explain: 'how a query is answered, and what would make it cheaper',
   import: 'points from JSONL, CSV, npy and Parquet files, or a collection of another server',
   export: 'points of a collection to a JSONL or Parquet file',
   snapshot: 'create, list, download, upload, restore and delete snapshots',

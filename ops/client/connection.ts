@@ -68,10 +68,15 @@ export class NodeConnection {
 
   /** `result` of the answer; integers beyond 2^53 are bigints. Errors: NodeRefusal; ToolError for a node that cannot be reached. */
   async result<Result>(method: string, path: string, body?: unknown): Promise<Result> {
+    return (await this.answer(method, path, body)).result as Result;
+  }
+
+  /** As `result`, with all that stands beside it. */
+  async answer(method: string, path: string, body?: unknown): Promise<Readonly<Record<string, unknown>>> {
     const sent = body === undefined ? undefined : typeof body === 'string' ? body : stringifyJson(body);
     const { headers, status, text } = await this.client.call(method, path, sent).catch((error: unknown) => this.#unreachable(error));
     if (status < 200 || status > 299) throw refusal(status, text, headers['retry-after']);
-    return (parseJson(text) as { result: Result }).result;
+    return parseJson(text) as Readonly<Record<string, unknown>>;
   }
 
   /** As `result`; null for what is not there. */

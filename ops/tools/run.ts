@@ -36,6 +36,8 @@ export async function toolNamed(name: ToolName): Promise<Tool> {
       return (await import('./points.js')).POINTS_TOOL;
     case 'query':
       return (await import('./query.js')).QUERY_TOOL;
+    case 'explain':
+      return (await import('./explain.js')).EXPLAIN_TOOL;
     case 'import':
       return (await import('./import.js')).IMPORT_TOOL;
     case 'export':
