@@ -1,5 +1,6 @@
 /** What records the calls of a door as they end: the audit log, the access log, traces. */
 
+import type { CallTrace } from '../../protocols/model/explanation.js';
 import type { Caller } from '../access/caller.js';
 import type { RequestOrigin } from '../audit/origin.js';
 import type { Access } from './endpoint.js';
@@ -15,7 +16,10 @@ export interface CallOperation {
  * Records how a call has ended. status: of REST (200) or gRPC (0); null: the client was gone before its answer. denied: why the caller may not do
  * it; null: it may. problem: what else was wrong with it, made when it is asked for; null: nothing is known.
  */
-export type EndCall = (status: number | null, denied: string | null, problem?: () => string | null) => void;
+export type EndCall = ((status: number | null, denied: string | null, problem?: () => string | null) => void) & {
+  /** Wants to be told how a read was carried out, before the end. */
+  readonly trace?: CallTrace;
+};
 
 export interface CallLog {
   /**
@@ -41,9 +45,11 @@ export function allCallLogs(logs: readonly (CallLog | null)[]): CallLog | null {
     begin: (...call) => {
       const ends = present.map((log) => log.begin(...call)).filter((end) => end !== null);
       if (ends.length === 0) return null;
-      return (...how) => {
+      const endAll: EndCall = (...how) => {
         for (const end of ends) end(...how);
       };
+      const trace = ends.find((end) => end.trace !== undefined)?.trace;
+      return trace === undefined ? endAll : Object.assign(endAll, { trace });
     },
     close: async () => {
       await Promise.all(present.map((log) => log.close()));

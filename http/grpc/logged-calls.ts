@@ -43,7 +43,7 @@ export class LoggedCalls {
       collection ??= collectionReader(path);
       const { caller, origin = NOWHERE } = context;
       const end = this.log.begin('grpc', operation, caller, collection(message), origin);
-      const outcome = await served(message, deadlineMs, context);
+      const outcome = await served(message, deadlineMs, end?.trace === undefined ? context : { ...context, trace: end.trace });
       if (outcome.kind === 'message') end?.(0, null);
       else end?.(outcome.code, isDenial(outcome) ? outcome.details : null, () => outcome.details);
       return outcome;

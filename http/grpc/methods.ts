@@ -10,7 +10,7 @@ import { GRPC_METHOD_NAMES } from '../../protocols/grpc/method-names.js';
 import { type Routing, RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, type MessageType, schema } from '../../protocols/grpc/schema.js';
 import { stringifyJson } from '../../protocols/json.js';
-import type { ExplainRequest } from '../../protocols/model/explanation.js';
+import type { CallTrace, ExplainRequest } from '../../protocols/model/explanation.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
 import type { Caller } from '../access/caller.js';
@@ -40,6 +40,8 @@ export interface CallContext {
   readonly origin?: RequestOrigin | undefined;
   /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
+  /** Of a call that is part of a trace. */
+  readonly trace?: CallTrace | undefined;
   /** Calls the listener if the client gives up before the answer. */
   onGone?(listener: () => void): void;
 }
@@ -165,12 +167,12 @@ class Methods {
   private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
     const { node } = this.services;
     const message = `qdrant.${request.name}`;
-    return async (body, deadlineMs, { caller, heavy }, asked) => {
+    return async (body, deadlineMs, { caller, heavy, trace }, asked) => {
       const routing = reader.read(body);
       asked.collection = routing.path.collection_name;
       await this.admit(caller, route, routing);
       const name = collectionOf(routing);
-      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, heavy });
+      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, heavy, trace });
       asked.explain = raw.explain;
       const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
       return withUsage(answer, response, raw);

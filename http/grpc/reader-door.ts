@@ -8,6 +8,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
 import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
+import type { Explanation } from '../../protocols/model/explanation.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
@@ -45,7 +46,7 @@ export class GrpcReaderDoor {
   private readonly byCollection = new CollectionStats();
   private readonly services: PointsServices;
   /** Calls that the main thread has not answered. */
-  private readonly calls = new Map<number, (outcome: ServedOutcome) => void>();
+  private readonly calls = new Map<number, (outcome: ServedOutcome, trace: Explanation | null) => void>();
   private nextId = 1;
 
   constructor(
@@ -97,7 +98,7 @@ export class GrpcReaderDoor {
   private receive(message: ToGrpcDoor): void {
     switch (message.kind) {
       case 'outcome':
-        this.calls.get(message.id)?.(message.outcome);
+        this.calls.get(message.id)?.(message.outcome, message.trace);
         this.calls.delete(message.id);
         return;
       case 'certificates':
@@ -152,7 +153,7 @@ export class GrpcReaderDoor {
       return { kind: 'message', parts: [answer, ...(tag === null ? [] : [timeField(tag, milliseconds)]), ...explained] };
     };
     return (body, deadlineMs, context) => {
-      const { caller } = context;
+      const { caller, trace } = context;
       const startedMs = performance.now();
       let asked: string | undefined;
       try {
@@ -161,7 +162,7 @@ export class GrpcReaderDoor {
         asked = name;
         if (this.callers !== null) checkAccess(caller, row, name);
         checkCollectionName(name);
-        const request = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs });
+        const request = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, trace });
         const answer = this.reader.readAlone(name, engine, request);
         return answer instanceof Promise
           ? answer.then((later) => answered(later, name, request, startedMs, context))
@@ -211,7 +212,7 @@ export class GrpcReaderDoor {
     path: string,
     body: Buffer,
     deadlineMs: number,
-    { credential, origin }: CallContext,
+    { credential, origin, trace }: CallContext,
     heavy?: HeavyRead,
   ): Promise<ServedOutcome> {
     const id = this.nextId++;
@@ -219,8 +220,15 @@ export class GrpcReaderDoor {
     const isWhole = body.length > 0 && body.length === body.buffer.byteLength;
     const message = isWhole ? body : new Uint8Array(body);
     const fields = idFields((name) => origin?.field(name));
-    this.post({ kind: 'call', id, path, credential, message, deadlineMs, fields, heavy }, [message.buffer as ArrayBuffer]);
-    return new Promise((resolve) => this.calls.set(id, resolve));
+    this.post({ kind: 'call', id, path, credential, message, deadlineMs, fields, heavy, isTraced: trace !== undefined }, [
+      message.buffer as ArrayBuffer,
+    ]);
+    return new Promise((resolve) => {
+      this.calls.set(id, (outcome, told) => {
+        if (trace !== undefined) trace.explanation = told;
+        resolve(outcome);
+      });
+    });
   }
 
   private post(message: FromGrpcDoor, transfer: ArrayBuffer[] = []): void {

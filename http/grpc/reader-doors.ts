@@ -1,6 +1,7 @@
 /** The gRPC servers of the readers, as the main thread sees them: it answers what they hand on. */
 
 import { GRPC_METHOD_NAMES, type GrpcMethodName } from '../../protocols/grpc/method-names.js';
+import type { CallTrace } from '../../protocols/model/explanation.js';
 import { callerFrom } from '../access/door-access.js';
 import { type DoorThreads, laneOf, ReaderServers } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
@@ -27,7 +28,8 @@ export async function openGrpcInReaders(
       services.slow.note(told.request);
       return;
     }
-    const { credential, deadlineMs, fields, heavy, id, message, path } = told;
+    const { credential, deadlineMs, fields, heavy, id, isTraced, message, path } = told;
+    const trace: CallTrace | undefined = isTraced ? { explanation: null } : undefined;
     const served = methods.get(path) as Served;
     const caller = callerFrom(services.access?.callers, credential);
     const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, {
@@ -35,9 +37,10 @@ export async function openGrpcInReaders(
       credential,
       heavy,
       origin: { address: '', field: (name) => fields[name] },
+      trace,
     });
     const [own, transfer] = packed(outcome);
-    port.postMessage({ kind: 'outcome', id, outcome: own } satisfies ToGrpcDoor, transfer);
+    port.postMessage({ kind: 'outcome', id, outcome: own, trace: trace?.explanation ?? null } satisfies ToGrpcDoor, transfer);
   });
   const access = services.access?.callers.settings ?? null;
   const audit = services.audit?.settings ?? null;

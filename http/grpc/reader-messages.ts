@@ -1,5 +1,6 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
+import type { Explanation } from '../../protocols/model/explanation.js';
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
 import type { AccessSettings } from '../access/known-callers.js';
 import type { AuditSettings } from '../audit/audit-log.js';
@@ -47,8 +48,8 @@ export interface GrpcReaderSettings {
 }
 
 export type ToGrpcDoor =
-  /** To the call of this id. */
-  { readonly kind: 'outcome'; readonly id: number; readonly outcome: ServedOutcome } | ServerOrder;
+  /** To the call of this id. trace: how it was carried out, for the trace of the call. */
+  { readonly kind: 'outcome'; readonly id: number; readonly outcome: ServedOutcome; readonly trace: Explanation | null } | ServerOrder;
 
 /** A call for the main thread. */
 export interface GrpcDoorCall {
@@ -63,6 +64,8 @@ export interface GrpcDoorCall {
   readonly fields: Readonly<Record<string, string>>;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;
+  /** The call is part of a trace. */
+  readonly isTraced: boolean;
 }
 
 /** Calls about collections that the reader has answered by itself. */

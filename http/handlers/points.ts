@@ -1,6 +1,7 @@
 /** Requests for the points of one collection, as the engine takes them from each door. */
 
 import type { ReadConsistency } from '../../protocols/model/cluster.js';
+import type { CallTrace } from '../../protocols/model/explanation.js';
 import type { UnknownFields } from '../../protocols/model/unknown-fields.js';
 import { noUsage } from '../../protocols/model/usage.js';
 import type { HeavyRead, RawRequest } from '../../storage/threads/messages.js';
@@ -23,6 +24,8 @@ export interface PointsCall {
   readonly timeoutSeconds: number | undefined;
   /** Whether its address asks for an explanation; its body may, too. */
   readonly explain?: boolean | undefined;
+  /** Of a call that is part of a trace. */
+  readonly trace?: CallTrace | undefined;
   /** When the client stops waiting, by `nowMs` of the services; left out where that is not known. */
   readonly deadlineMs?: number;
   /** For a read that quick ones should not wait for, as far as that is known. */
@@ -51,6 +54,7 @@ export function pointsRequest({ hardwareReporting, nowMs, slow }: PointsServices
     path,
     query,
     timeoutSeconds,
+    trace,
     unknownFields,
   } = call;
   const ownMs = nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
@@ -67,6 +71,6 @@ export function pointsRequest({ hardwareReporting, nowMs, slow }: PointsServices
     ...(grants === null ? {} : { grants }),
     ...(unknownFields === undefined ? {} : { unknownFields }),
     ...(hardwareReporting ? { usage: noUsage() } : {}),
-    explain: { wanted: explain === true, explanation: null, planFromMs: slow.fromMs },
+    explain: { wanted: explain === true, explanation: null, planFromMs: slow.fromMs, ...(trace === undefined ? {} : { trace }) },
   };
 }

@@ -5,9 +5,11 @@
  */
 
 import { crypto } from '../../protocols/late-modules.js';
+import type { CallTrace } from '../../protocols/model/explanation.js';
 import type { Caller } from '../access/caller.js';
 import { givenRequestId, type RequestOrigin } from '../audit/origin.js';
 import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
+import { hopSpans } from './hop-spans.js';
 import { type OtlpAddress, postOtlp } from './post.js';
 import { afterSend, SendQueue } from './send-queue.js';
 import { type AttributeValue, type TraceSpan, tracesBody } from './span.js';
@@ -70,25 +72,27 @@ export class TraceLog implements CallLog {
     const startUs = (performance.timeOrigin + startMs) * 1000;
     const requestId = givenRequestId(origin);
     const { address } = origin;
-    return (status) => {
-      this.#add([
-        {
-          ...placeIn(parent),
-          name: collection === null ? name : `${name} ${collection}`,
-          kind: 'server',
-          startUs,
-          endUs: startUs + (performance.now() - startMs) * 1000,
-          attributes: {
-            'db.operation.name': name,
-            ...(collection === null ? {} : { 'db.collection.name': collection }),
-            ...(status === null ? {} : statusOf(protocol, status)),
-            'client.address': address,
-            ...(requestId === null ? {} : { 'troupe.request_id': requestId }),
-          },
-          isError: status === null ? false : protocol === 'grpc' ? GRPC_FAULTS.has(status) : status >= 500,
+    const trace: CallTrace = { explanation: null };
+    const end: EndCall = (status) => {
+      const span: TraceSpan = {
+        ...placeIn(parent),
+        name: collection === null ? name : `${name} ${collection}`,
+        kind: 'server',
+        startUs,
+        endUs: startUs + (performance.now() - startMs) * 1000,
+        attributes: {
+          'db.operation.name': name,
+          ...(collection === null ? {} : { 'db.collection.name': collection }),
+          ...(status === null ? {} : statusOf(protocol, status)),
+          'client.address': address,
+          ...(requestId === null ? {} : { 'troupe.request_id': requestId }),
         },
-      ]);
+        isError: status === null ? false : protocol === 'grpc' ? GRPC_FAULTS.has(status) : status >= 500,
+      };
+      const { explanation } = trace;
+      this.#add(explanation === null ? [span] : [span, ...hopSpans(span, explanation, () => randomId(8))]);
     };
+    return Object.assign(end, { trace });
   }
 
   counts(): TraceCounts {

@@ -152,9 +152,9 @@ function putInFront(server: Server, take: (socket: Socket) => void): (socket: So
   };
 }
 
-function fastCall({ body, found, head, isGone }: FastRequest): RestCall {
+function fastCall({ body, found, head, isGone, trace }: FastRequest): RestCall {
   const field = (name: string): string | undefined => headField(head, name);
-  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone, field };
+  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone, field, trace };
 }
 
 function createApp(door: Door, onServer: (server: Server) => void): FastifyInstance {
@@ -238,6 +238,7 @@ class Door {
       // Of a body that is broken the error comes before the end of the connection.
       isGone: () => response.destroyed || request.raw.errored !== null,
       field: originOf(request.raw).field,
+      trace: end?.trace,
     });
     body.release();
     ended(end, answer);

@@ -123,10 +123,17 @@ export interface Explanation extends ExplainedPortion {
 
 /** Whether a read is to be explained, and how it was. Shared by all copies of the request. */
 export interface ExplainRequest {
-  /** Also set where the body is decoded. */
+  /** By the client: also set where the body is decoded. */
   wanted: boolean;
   explanation: Explanation | null;
   /** A read that takes a thread so many milliseconds says in `plan` how it was carried out, in one line, also where that is not wanted. */
   readonly planFromMs?: number;
   plan?: string;
+  /** Of a call that is part of a trace: it is explained for the trace alone, without advice. */
+  readonly trace?: CallTrace;
+}
+
+/** What a trace tells of a read. */
+export interface CallTrace {
+  explanation: Explanation | null;
 }

@@ -2,6 +2,7 @@
 
 import { encodeRead } from '../answers/read-answer.js';
 import { GatherExplainer } from '../explain/gather-explainer.js';
+import { isExplained, tellExplanation } from '../explain/told.js';
 import { explanationOf } from '../explain/whole.js';
 import { decodeRead, type ReadRequest } from '../requests/read-request.js';
 import type { RawRequest, ReadOperation } from '../threads/messages.js';
@@ -24,7 +25,7 @@ export async function gatherDecoded(
   { startedMs, thread }: { readonly startedMs: number; readonly thread: string },
 ): Promise<Uint8Array> {
   const { body, explain, path } = request;
-  const explainer = explain?.wanted === true ? new GatherExplainer(startedMs) : null;
+  const explainer = explain !== undefined && isExplained(explain) ? new GatherExplainer(startedMs) : null;
   explainer?.mark('decode', body?.byteLength ?? 0);
   const context = gatherContext(acts, explainer);
   const result = await walkShards(context, (scope) => readWalk(scope, read));
@@ -32,7 +33,7 @@ export async function gatherDecoded(
   const answer = encodeRead(operation, request, result);
   if (explainer !== null && explain !== undefined) {
     explainer.mark('encode', answer.byteLength);
-    explain.explanation = explanationOf(operation, path.collection_name ?? '', explainer.us, explainer.told(thread));
+    tellExplanation(explain, explanationOf(operation, path.collection_name ?? '', explainer.us, explainer.told(thread)));
   }
   if (explain?.planFromMs !== undefined && performance.now() - startedMs >= explain.planFromMs)
     explain.plan = explain.explanation?.summary ?? context.portions.inWords();

@@ -5,8 +5,8 @@
 
 import { parentPort } from 'node:worker_threads';
 import { errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
-import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
+import { toldIn } from '../explain/told.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { timeLimitReached } from '../threads/deadline.js';
 import type { FromGather, ToGather } from '../threads/gather.js';
@@ -92,8 +92,7 @@ class Gatherer {
     try {
       const body = await session.run();
       const { explain, unknownFields } = message.request;
-      const explained = explain === undefined ? {} : foundIn(explain);
-      this.post({ kind: 'answer', id, body, ...explained, ...foundUnknown(unknownFields) }, [body.buffer as ArrayBuffer]);
+      this.post({ kind: 'answer', id, body, ...toldIn(explain), ...foundUnknown(unknownFields) }, [body.buffer as ArrayBuffer]);
     } catch (error) {
       // A bug: the caller gets its message, standard error the place.
       if (!(error instanceof TroupeError))
@@ -103,10 +102,6 @@ class Gatherer {
       this.sessions.delete(id);
     }
   }
-}
-
-function foundIn({ explanation, plan }: ExplainRequest): Pick<Extract<FromGather, { kind: 'answer' }>, 'explanation' | 'plan'> {
-  return { ...(explanation === null ? {} : { explanation }), ...(plan === undefined ? {} : { plan }) };
 }
 
 if (parentPort !== null) {

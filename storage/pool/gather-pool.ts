@@ -5,6 +5,7 @@
 
 import { asTroupeError, errorFacts, errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import { addUnknown } from '../../protocols/model/unknown-fields.js';
+import { takeTold } from '../explain/told.js';
 import type { GatherAccess } from '../gather/access.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { ReadRequest } from '../requests/read-request.js';
@@ -254,11 +255,9 @@ export class GatherPool {
     }
   }
 
-  private answered({ body, explanation, id, plan, unknownFields }: Extract<FromGather, { kind: 'answer' }>): void {
+  private answered({ body, id, unknownFields, ...told }: Extract<FromGather, { kind: 'answer' }>): void {
     const read = this.take(id);
-    const explain = read?.request.explain;
-    if (explain !== undefined && explanation !== undefined) explain.explanation = explanation;
-    if (explain !== undefined && plan !== undefined) explain.plan = plan;
+    takeTold(read?.request.explain, told);
     addUnknown(read?.request.unknownFields, unknownFields);
     read?.resolve(body);
   }

@@ -7,10 +7,10 @@
 import type { MessagePort } from 'node:worker_threads';
 import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import { addUsage } from '../../protocols/model/usage.js';
 import { HEAVY_BODY_BYTES } from '../../query/effort.js';
+import { takeTold } from '../explain/told.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { SeenScan } from '../reader/seen-scans.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
@@ -587,7 +587,7 @@ export class ReaderPool {
         const { work } = read;
         if (message.usage !== null && work.request.usage !== undefined) addUsage(work.request.usage, message.usage);
         addUnknown(work.request.unknownFields, message.unknownFields);
-        if (work.request.explain !== undefined) foundOf(message, work.request.explain);
+        takeTold(work.request.explain, message);
         if (work.kind === 'read') work.resolve(message.body);
         else if (work.kind === 'portion') work.resolve({ body: message.body, positions: message.positions ?? [] });
         return;
@@ -679,12 +679,6 @@ export class ReaderPool {
       else this.slots.post(reader, { kind: 'read', id, operation: work.operation, replicas, request, mayLeave }, transfer);
     }
   }
-}
-
-/** What a reader tells of how a read was carried out. */
-function foundOf({ explanation, plan }: Extract<FromReader, { kind: 'answer' }>, explain: ExplainRequest): void {
-  if (explanation !== undefined) explain.explanation = explanation;
-  if (plan !== undefined) explain.plan = plan;
 }
 
 function assertNever(value: never): never {

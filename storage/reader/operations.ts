@@ -4,6 +4,7 @@ import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { encodeRead } from '../answers/read-answer.js';
 import { adviceOf } from '../explain/advise.js';
 import { Explainer, NOWHERE } from '../explain/explainer.js';
+import { isExplained, tellExplanation } from '../explain/told.js';
 import { explanationOf } from '../explain/whole.js';
 import { decodeRead, type ReadRequest } from '../requests/read-request.js';
 import { limitsOf } from '../threads/deadline.js';
@@ -20,7 +21,7 @@ export function runRead(operation: ReadOperation, request: RawRequest, context: 
   const startedMs = performance.now();
   const read = decodeRead(operation, request);
   const { explain } = request;
-  if (explain?.wanted === true) return explainedRead(operation, request, read, context, { explain, startedMs });
+  if (explain !== undefined && isExplained(explain)) return explainedRead(operation, request, read, context, { explain, startedMs });
   return encodeRead(
     operation,
     request,
@@ -46,9 +47,7 @@ function explainedRead(
     explainer.mark('encode', encoded.byteLength);
     return encoded;
   });
-  explain.explanation = explanationOf(operation, place.collection, explainer.wholeUs, {
-    ...explainer.told(snapshots),
-    advice: adviceOf(explainer),
-  });
+  const told = { ...explainer.told(snapshots), advice: explain.wanted ? adviceOf(explainer) : [] };
+  tellExplanation(explain, explanationOf(operation, place.collection, explainer.wholeUs, told));
   return answer;
 }

@@ -16,6 +16,7 @@ import { FilterCache } from '../../query/filter/cache.js';
 import { measured } from '../disk/meter.js';
 import type { ExplainPlace } from '../explain/explainer.js';
 import { forgetPlans, seenPlans } from '../explain/seen-plans.js';
+import { toldIn } from '../explain/told.js';
 import { checkToken, giveBackTokens, type SharedTokens, takeTokens } from '../limits/tokens.js';
 import { HeldMemory } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
@@ -350,7 +351,7 @@ export class Reader {
             id: read.id,
             ...answer,
             usage,
-            ...foundExplanation(read.request.explain),
+            ...toldIn(read.request.explain),
             ...foundUnknown(read.request.unknownFields),
           },
           [answer.body.buffer as ArrayBuffer],
@@ -525,15 +526,6 @@ export class Reader {
     this.timer = setTimeout(() => this.retryWaiting(), Math.min(0x7fff_ffff, Math.max(1, next - steadyNowMs() + 1)));
   }
 }
-
-/** What an answer of this thread tells of how the read was carried out. */
-function foundExplanation(explain: ExplainRequest | undefined): Pick<Extract<FromReader, { kind: 'answer' }>, 'explanation' | 'plan'> {
-  if (explain === undefined || (explain.explanation === null && explain.plan === undefined)) return NOTHING_FOUND;
-  const { explanation, plan } = explain;
-  return { ...(explanation === null ? {} : { explanation }), ...(plan === undefined ? {} : { plan }) };
-}
-
-const NOTHING_FOUND = {};
 
 /** Says how a read was carried out that took long, if it is to be said. */
 function notePlan(explain: ExplainRequest | undefined, milliseconds: number, payloads: number): void {

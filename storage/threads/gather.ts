@@ -32,6 +32,8 @@ export type FromGather =
       readonly id: number;
       readonly body: Uint8Array;
       readonly explanation?: Explanation;
+      /** The same for the trace of the call. */
+      readonly trace?: Explanation;
       /** Of a read that took long: see `ExplainRequest`. */
       readonly plan?: string;
       readonly unknownFields?: readonly UnknownField[];

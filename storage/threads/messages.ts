@@ -322,6 +322,8 @@ export type FromReader =
       readonly usage: HardwareUsage | null;
       /** Of a read that asks for it. */
       readonly explanation?: Explanation;
+      /** The same for the trace of the call. */
+      readonly trace?: Explanation;
       /** Of a read that took long: see `ExplainRequest`. */
       readonly plan?: string;
       /** Of the request; absent if there are none. */

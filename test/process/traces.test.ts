@@ -9,6 +9,7 @@ import { nodeFor, temporaryFolder, until } from './support.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER_SPAN = '00f067aa0ba902b7';
+const SERVER = 2;
 const RECORDED = `00-${TRACE}-${CALLER_SPAN}-01`;
 
 test('requests of a recorded trace become its spans over each way, others become none, and metrics come by themselves', async (t) => {
@@ -38,8 +39,9 @@ test('requests of a recorded trace become its spans over each way, others become
   t.after(() => grpc.close());
   await grpc.call('Points/Count', { collection_name: 'c' }, {}, metadata);
 
+  const requests = () => collector.spans.filter(({ kind }) => kind === SERVER);
   const spans = await until(
-    async () => collector.spans,
+    async () => requests(),
     ({ length }) => length >= 5,
   );
   const seen = spans.map((span) => [
@@ -54,6 +56,12 @@ test('requests of a recorded trace become its spans over each way, others become
     ['upsert_points c', '200'],
   ]);
   for (const { parentSpanId, traceId } of spans) assert.deepEqual([traceId, parentSpanId], [TRACE, CALLER_SPAN]);
+  // What each of the two counts went through, whichever thread had the connection.
+  const counts = spans.filter(({ name }) => name === 'count_points c').map(({ spanId }) => spanId);
+  const shards = collector.spans.filter(({ name }) => name === 'shard 0');
+  assert.deepEqual(shards.map(({ parentSpanId }) => parentSpanId).sort(), counts.sort());
+  const segment = collector.spans.find(({ name, parentSpanId }) => name.startsWith('segment') && parentSpanId === shards[0]?.spanId);
+  assert.equal(attribute(segment, 'troupe.segment_kind'), 'appendable');
   const names = await until(
     async () => collector.metrics,
     ({ length }) => length > 0,

@@ -5,7 +5,7 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import { stringifyJson } from '../../../protocols/json.js';
-import type { ExplainRequest } from '../../../protocols/model/explanation.js';
+import type { CallTrace, ExplainRequest } from '../../../protocols/model/explanation.js';
 import type { UnknownFields } from '../../../protocols/model/unknown-fields.js';
 import type { QueryParameters } from '../../../protocols/rest/parameters.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
@@ -46,6 +46,8 @@ export interface RestCall {
   readonly heavy?: HeavyRead | undefined;
   /** The value of a header by its name in lower case. */
   readonly field: RequestOrigin['field'];
+  /** Of a call that is part of a trace. */
+  readonly trace?: CallTrace | undefined;
   /** Of a read, once it has begun. */
   explain?: ExplainRequest | undefined;
 }
@@ -124,11 +126,11 @@ function perform(services: DoorServices, call: RestCall, started: number): Promi
 }
 
 async function read(services: DoorServices, route: ReadRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { caller, heavy, path, query } = call;
+  const { caller, heavy, path, query, trace } = call;
   const parameters = checkedRead(route.engine, path, query);
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
-  const raw = pointsRequest(services, { path, query: query as Query, body, ...parameters, caller, heavy, unknownFields });
+  const raw = pointsRequest(services, { path, query: query as Query, body, ...parameters, caller, heavy, trace, unknownFields });
   call.explain = raw.explain;
   const result = await services.node.read(path.collection_name as string, route.engine, raw);
   noteUnknown(services, route, unknownFields);

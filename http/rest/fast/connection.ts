@@ -5,6 +5,7 @@
 
 import type { Socket } from 'node:net';
 import { http } from '../../../protocols/late-modules.js';
+import type { CallTrace } from '../../../protocols/model/explanation.js';
 import type { Ledger } from '../../../storage/memory/shared-ledger.js';
 import { addressOf } from '../../context/client-address.js';
 import { GrowingBytes } from '../../context/growing-bytes.js';
@@ -25,6 +26,8 @@ export interface FastRequest {
   readonly address: () => string;
   /** Calls the listener if the client goes away before its answer. With a listener, it is gone when it ends its half of the connection. */
   readonly onGone: (listener: () => void) => void;
+  /** Of a call that is part of a trace; set by the logs of calls. */
+  trace?: CallTrace | undefined;
 }
 
 /** What a connection needs of the server that it belongs to. */

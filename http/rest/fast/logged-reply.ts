@@ -14,6 +14,7 @@ export function loggedReply(calls: CallLog, operation: CallOperation, request: F
   const origin = { address: request.address(), field: (name: string) => headField(head, name) };
   const end = calls.begin('rest', operation, found.caller, found.path.collection_name ?? null, origin);
   if (end === null) return answer();
+  request.trace = end.trace;
   const reply = answer();
   if (reply instanceof Promise) return reply.then((later) => ended(end, later));
   return ended(end, reply);

@@ -8,6 +8,7 @@
 import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
+import type { Explanation } from '../../../protocols/model/explanation.js';
 import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import { steadyNowMs } from '../../../storage/threads/clock.js';
@@ -59,7 +60,7 @@ export class ReaderDoor {
   readonly #tls: TlsSockets | null;
   readonly #counts: SharedCounts;
   /** Calls that the main thread has not answered. */
-  readonly #calls = new Map<number, (reply: RestReply | null) => void>();
+  readonly #calls = new Map<number, (reply: RestReply | null, trace: Explanation | null) => void>();
   /** Fixed answers of the main thread by their row's place, and when it was asked for them. */
   readonly #fixed = new Map<number, { readonly reply: RestReply; readonly askedMs: number }>();
   readonly #piped: PipedConnections;
@@ -122,10 +123,10 @@ export class ReaderDoor {
   #receive(message: ToDoor): void {
     switch (message.kind) {
       case 'reply': {
-        const { id, reply } = message;
+        const { id, reply, trace } = message;
         const done = this.#calls.get(id);
         this.#calls.delete(id);
-        done?.(reply === null ? null : { ...reply, body: bufferOf(reply.body) });
+        done?.(reply === null ? null : { ...reply, body: bufferOf(reply.body) }, trace);
         return;
       }
       case 'certificates':
@@ -202,7 +203,7 @@ export class ReaderDoor {
 
   /** The reply to a read; else as `readAlone`. */
   #read(request: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
-    const { body, found } = request;
+    const { body, found, trace } = request;
     const { caller, path, query } = found;
     try {
       // Only the main thread knows whether the point is there that such a token wants.
@@ -210,7 +211,7 @@ export class ReaderDoor {
       const parameters = checkedRead(row.engine, path, query);
       const unknownFields = noUnknownFields(this.settings.refuseUnknown);
       const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
-      const raw = pointsRequest(this.#services, { ...own, ...parameters, unknownFields });
+      const raw = pointsRequest(this.#services, { ...own, ...parameters, trace, unknownFields });
       const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
       const reply = (answer: AloneAnswer): ReadReply => {
         if (answer === null || answer === 'heavy') return answer;
@@ -263,14 +264,19 @@ export class ReaderDoor {
     return this.#ask(request, heavy);
   }
 
-  #ask({ body, found, head }: FastRequest, heavy?: HeavyRead): Promise<RestReply | null> {
+  #ask({ body, found, head, trace }: FastRequest, heavy?: HeavyRead): Promise<RestReply | null> {
     const id = this.#nextId++;
     const { at, path } = found;
     const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
     const { credential, query, url } = head;
     const fields = idFields((name) => headField(head, name));
-    this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy }, transfer);
-    return new Promise((resolve) => this.#calls.set(id, resolve));
+    this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy, isTraced: trace !== undefined }, transfer);
+    return new Promise((resolve) => {
+      this.#calls.set(id, (reply, told) => {
+        if (trace !== undefined) trace.explanation = told;
+        resolve(reply);
+      });
+    });
   }
 
   #post(message: FromDoor, transfer: ArrayBuffer[] = []): void {

@@ -3,6 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
+import type { CallTrace, Explanation } from '../../../protocols/model/explanation.js';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
 import { callerFrom } from '../../access/door-access.js';
 import { type DoorThreads, laneOf, ReaderServers } from '../../context/reader-servers.js';
@@ -52,7 +53,8 @@ export async function openRestInReaders(
       services.slow.note(message.request);
       return;
     }
-    const { at, body, credential, fields, heavy, id, path, query, url } = message;
+    const { at, body, credential, fields, heavy, id, isTraced, path, query, url } = message;
+    const trace: CallTrace | undefined = isTraced ? { explanation: null } : undefined;
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as PlainRoute,
       at,
@@ -64,8 +66,9 @@ export async function openRestInReaders(
       isGone: () => heavy?.gone[0] === 1,
       heavy,
       field: (name) => fields[name],
+      trace,
     });
-    const [packedReply, transfer] = packed(id, reply);
+    const [packedReply, transfer] = packed(id, reply, trace?.explanation ?? null);
     port.postMessage(packedReply, transfer);
   });
   const refuseUnknown = services.unknownFields.refuse;
@@ -89,12 +92,12 @@ export async function openRestInReaders(
 }
 
 /** The body in a buffer of its own, since a message takes the whole buffer of a view along. Long answers are in one already. */
-function packed(id: number, reply: RestReply | null): [ToDoor, ArrayBuffer[]] {
-  if (reply === null) return [{ kind: 'reply', id, reply }, []];
-  if (reply.isLong === true) return [{ kind: 'reply', id, reply }, [reply.body.buffer as ArrayBuffer]];
+function packed(id: number, reply: RestReply | null, trace: Explanation | null): [ToDoor, ArrayBuffer[]] {
+  if (reply === null) return [{ kind: 'reply', id, reply, trace }, []];
+  if (reply.isLong === true) return [{ kind: 'reply', id, reply, trace }, [reply.body.buffer as ArrayBuffer]];
   const body = Buffer.allocUnsafeSlow(reply.body.length);
   body.set(reply.body);
-  return [{ kind: 'reply', id, reply: { ...reply, body } }, body.length > 0 ? [body.buffer as ArrayBuffer] : []];
+  return [{ kind: 'reply', id, reply: { ...reply, body }, trace }, body.length > 0 ? [body.buffer as ArrayBuffer] : []];
 }
 
 function rowOf(route: Route): DoorRow {

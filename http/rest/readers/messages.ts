@@ -1,5 +1,6 @@
 /** Messages between the REST server of a reader's thread and the main thread. */
 
+import type { Explanation } from '../../../protocols/model/explanation.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import type { AccessSettings } from '../../access/known-callers.js';
 import type { AuditSettings } from '../../audit/audit-log.js';
@@ -51,8 +52,8 @@ export interface ReaderDoorSettings {
 }
 
 export type ToDoor =
-  /** reply: to the call of this id; null: there is none. */
-  { readonly kind: 'reply'; readonly id: number; readonly reply: RestReply | null } | ServerOrder;
+  /** reply: to the call of this id; null: there is none. trace: how it was carried out, for the trace of the call. */
+  { readonly kind: 'reply'; readonly id: number; readonly reply: RestReply | null; readonly trace: Explanation | null } | ServerOrder;
 
 /** A plain request for the main thread. at: its row's place. query: the query string. */
 export interface DoorCall {
@@ -69,6 +70,8 @@ export interface DoorCall {
   readonly fields: Readonly<Record<string, string>>;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;
+  /** The call is part of a trace. */
+  readonly isTraced: boolean;
 }
 
 /** Fields of requests that the reader has answered by itself. */
