@@ -225,7 +225,7 @@ async function testWith(node, patterns, environment = {}) {
   const options = [
     '--enable-source-maps',
     '--test',
-    '--test-concurrency=2',
+    '--test-concurrency=3',
     '--test-reporter=spec',
     `--test-timeout=${TEST_FILE_MINUTES_MAX * 60_000}`,
   ];
