@@ -5,6 +5,7 @@
 
 import type { Log } from '../../actors/runtime/ports.js';
 import { givenRequestId, type RequestOrigin } from '../audit/origin.js';
+import { parseTraceParent } from './traceparent.js';
 
 /** Ids that a client gave its request. */
 export interface RequestIds {
@@ -37,7 +38,6 @@ const KEPT_MAX = 100;
 /** Lines of the log in so long. */
 const LINES_MAX = 20;
 const LINES_MS = 10_000;
-const TRACE_PARENT = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}(?:-.*)?$/;
 
 export interface SlowRequestParts {
   /** `service.slow_request_ms`; null: none is slow. */
@@ -94,8 +94,9 @@ export class SlowRequests {
 
 /** The ids in the headers of a request. */
 export function requestIdsOf(field: RequestOrigin['field']): RequestIds {
-  const trace = TRACE_PARENT.exec(field('traceparent') ?? '')?.[1];
-  return { request_id: givenRequestId({ field }), trace_id: trace === undefined || /^0+$/.test(trace) ? null : trace };
+  const given = field('traceparent');
+  const parent = given === undefined ? null : parseTraceParent(given);
+  return { request_id: givenRequestId({ field }), trace_id: parent?.traceId ?? null };
 }
 
 /** The headers with ids that are there. */

@@ -9,11 +9,11 @@ import type { CallTrace } from '../../protocols/model/explanation.js';
 import type { Caller } from '../access/caller.js';
 import { givenRequestId, type RequestOrigin } from '../audit/origin.js';
 import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
+import { parseTraceParent, type TraceParent } from '../context/traceparent.js';
 import { hopSpans } from './hop-spans.js';
 import { type OtlpAddress, postOtlp } from './post.js';
 import { afterSend, SendQueue } from './send-queue.js';
 import { type AttributeValue, type TraceSpan, tracesBody } from './span.js';
-import { parseTraceParent, type TraceParent } from './traceparent.js';
 
 /** Plain data, which goes to other threads as it is. */
 export interface TraceSettings {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseTraceParent } from '../../../http/otlp/traceparent.js';
+import { parseTraceParent } from '../../../http/context/traceparent.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
