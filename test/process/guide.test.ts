@@ -12,7 +12,7 @@ import { type NodeUnderTest, nodeFor, temporaryFolder } from './support.js';
 
 const GUIDE = fileURLToPath(new URL('../../../docs/guide', import.meta.url));
 /** On one node without a key, one after the other. */
-const OPEN_PAGES = ['first-search', 'hybrid-search', 'filters-and-indexes', 'tenants', 'backup'];
+const OPEN_PAGES = ['first-search', 'hybrid-search', 'filters-and-indexes', 'tenants', 'backup', 'moving'];
 /** On a node that a block of the page starts. */
 const OWN_NODE_PAGES = ['security'];
 /** Run by the test of the README, on its cluster. */
