@@ -34,16 +34,18 @@ export interface GatherActs {
   /** Runs something once all that can go on now has gone on. */
   readonly later: (run: () => void) => void;
   readonly random: () => number;
+  /** Monotonic milliseconds, for what is told of a read. */
+  readonly nowMs: () => number;
 }
 
 export function gatherContext(
-  { place, locate, scatter, expired, later, random }: GatherActs,
+  { place, locate, scatter, expired, later, nowMs, random }: GatherActs,
   explainer: GatherExplainer | null = null,
 ): GatherContext {
   const places = new Map<string, Promise<GatherPlace>>();
   return {
     source: { collection: null, place, shards: null },
-    portions: new Portions({ scatter, expired, later }, explainer),
+    portions: new Portions({ scatter, expired, later, nowMs }, explainer),
     lookup: async (collection, shardKey) => {
       const known = places.get(collection) ?? locate(collection);
       places.set(collection, known);

@@ -35,6 +35,7 @@ export function gatherInPlace(
     locate: async (collection) => access.locate(collection),
     scatter: access.scatter,
     expired: () => steadyNowMs() > request.deadlineMs,
+    nowMs: () => performance.now(),
     // It asks for one thing at a time.
     later: queueMicrotask,
     random: Math.random,

@@ -29,7 +29,7 @@ export class Portions {
   private slowestMs = 0;
 
   constructor(
-    private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later'>,
+    private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later' | 'nowMs'>,
     private readonly explainer: GatherExplainer | null = null,
   ) {}
 
@@ -88,13 +88,13 @@ export class Portions {
       ...(explainer !== null && to.collection === null && { explain: true }),
     });
     const asked = explainer?.asked();
-    const sentMs = performance.now();
+    const sentMs = this.acts.nowMs();
     this.asked++;
     // The bytes stand in a buffer that others are written to.
     const answers = await this.acts.scatter({ ...to, body: new Uint8Array(body) });
     asked?.();
     this.answered += answers.length;
-    this.slowestMs = Math.max(this.slowestMs, performance.now() - sentMs);
+    this.slowestMs = Math.max(this.slowestMs, this.acts.nowMs() - sentMs);
     const decoded = answers.map(decodePortionAnswer);
     for (const { explanation } of decoded) explainer?.add(explanation);
     return decoded.map((answer) => answer.answers);

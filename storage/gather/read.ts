@@ -12,11 +12,11 @@ import { walkShards } from './shard-answers.js';
 
 /** As `runRead` of `../reader/operations.ts`. thread: for explanations. */
 export async function gatherRead(operation: ReadOperation, request: RawRequest, acts: GatherActs, thread: string): Promise<Uint8Array> {
-  const startedMs = performance.now();
+  const startedMs = acts.nowMs();
   return gatherDecoded(operation, request, decodeRead(operation, request), acts, { thread, startedMs });
 }
 
-/** The same of a request that was decoded. startedMs: when that began, by `performance.now()`. */
+/** The same of a request that was decoded. startedMs: when that began, by `acts.nowMs`. */
 export async function gatherDecoded(
   operation: ReadOperation,
   request: RawRequest,
@@ -35,7 +35,7 @@ export async function gatherDecoded(
     explainer.mark('encode', answer.byteLength);
     tellExplanation(explain, explanationOf(operation, path.collection_name ?? '', explainer.us, explainer.told(thread)));
   }
-  if (explain?.planFromMs !== undefined && performance.now() - startedMs >= explain.planFromMs)
+  if (explain?.planFromMs !== undefined && acts.nowMs() - startedMs >= explain.planFromMs)
     explain.plan = explain.explanation?.summary ?? context.portions.inWords();
   return answer;
 }

@@ -33,6 +33,7 @@ class Session {
       locate: (collection) => this.call((id, call) => this.post({ kind: 'locate', id, call, collection })),
       scatter: (ask) => this.call((id, call) => this.post({ kind: 'scatter', id, call, ask }, [ask.body.buffer as ArrayBuffer])),
       expired: () => steadyNowMs() > request.deadlineMs,
+      nowMs: () => performance.now(),
       later: setImmediate,
       random: Math.random,
     };

@@ -39,14 +39,15 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
   const inClone: Place = { folder: troupe, environment: { ...npm, ...ports, CURL_HOME: base } };
   const inProgram: Place = { folder: program, environment: npm };
 
-  const [start, everything, search, texts, build, install, code, cluster, ask, save, configure, ...others] = blocksOf(
+  const [start, everything, search, texts, install, code, cluster, ask, save, configure, ...others] = blocksOf(
     await readFile(join(troupe, 'README.md'), 'utf8'),
   );
   assert.deepEqual(others, [], 'a block that this test does not run');
   assert.equal(everything, 'npm test\n', 'what runs this test, too');
 
-  await t.test('npm run build', async () => {
-    await run(build as string, inClone);
+  const [pack, add] = (install as string).split('\n');
+  await t.test('npm run package, which builds', async () => {
+    await run(pack as string, inClone);
   });
 
   await t.test('npm start, a first search, a search for texts, and snapshots', async (context) => {
@@ -85,7 +86,7 @@ test('the README does what it says, block by block, in a fresh clone', async (t)
   });
 
   await t.test('within a program', async () => {
-    await run(install as string, inProgram);
+    await run(add as string, inProgram);
     await writeFile(join(program, 'search.mjs'), code as string);
     assert.equal(await run('node search.mjs', inProgram), 'Berlin\n');
     assert.equal(await run('node search.mjs', inProgram), 'Berlin\n', 'a second time, with the data there');

@@ -209,6 +209,7 @@ export class VirtualEngine implements EnginePort, ShardLogPort {
       locate: async (collection) => access.locate(collection),
       scatter: (ask) => access.scatter(ask),
       expired: () => this.ways.nowMs() > request.deadlineMs,
+      nowMs: () => this.ways.nowMs(),
       later: (run) => this.disk.later(GATHER_MS, run),
       random: () => 0.5,
     };

@@ -39,6 +39,7 @@ const context = gatherContext({
     });
   },
   expired: () => false,
+  nowMs: () => 0,
   later: queueMicrotask,
   random,
 });
