@@ -25,12 +25,17 @@ const CLOSE_LIST = 0x5d;
 const CLOSE_OBJECT = 0x7d;
 const BACKSLASH = 0x5c;
 
-/** Made with the first body that is scanned: the main thread scans none, and compiling the kernel takes some milliseconds. */
+/** Made with the first body that is scanned, or by `prepareByteScan`: the main thread scans none, and compiling the kernel takes some milliseconds. */
 let floats: FloatList | undefined;
 
 function floatList(): FloatList {
   floats ??= new FloatList();
   return floats;
+}
+
+/** For a thread that will scan bodies: when the first one comes, the process may have no addresses left, which ends the thread. */
+export function prepareByteScan(): void {
+  floatList();
 }
 
 /** Commas and opening brackets outside of strings: one less than a text has values, or a few more where lists are empty. */

@@ -1,6 +1,7 @@
 /** Runs a reader in this thread. Entries of readers call it; one with a server for clients says how it is opened. */
 
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { giveBackStart } from '../threads/collect-garbage.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
@@ -16,6 +17,7 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   const reader = new Reader(data, post, () => port.close(), openDoor, peers);
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
+  prepareByteScan();
   giveBackStart(() => reader.isEmpty);
 }
 

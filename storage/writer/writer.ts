@@ -1,6 +1,7 @@
 /** Worker entry of a home worker: it writes the replicas that are its own. */
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
@@ -80,4 +81,5 @@ function receive(message: ToWriter): void {
 void initChecksum().then(() => {
   port.on('message', receive);
   writerPort.post({ kind: 'ready' });
+  prepareByteScan();
 });
