@@ -31,6 +31,8 @@ export interface Dashboard {
   readonly page: Page;
   /** Goes to a page by what follows `#/`. */
   go(path: string): Promise<void>;
+  /** Resolves when no part of the page waits for its figures. */
+  untilLoaded(): Promise<void>;
   /** Fails with what a user of assistive technology would stumble over (WCAG A and AA). */
   checkAccess(): Promise<void>;
 }
@@ -65,6 +67,9 @@ export async function openDashboard(
     go: async (path) => {
       await page.goto(`${url}/dashboard#/${path}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
+    },
+    untilLoaded: async () => {
+      await page.waitForFunction("!document.body.innerText.includes('Loading …')");
     },
     checkAccess: async () => {
       await page.evaluate(readFileSync(AXE, 'utf8'));

@@ -59,7 +59,7 @@ test('every page can be used by keyboard and screen reader, light and dark, and 
   const phone = await openDashboard(t, node.url, { width: 390 });
   for (const path of PAGES) {
     await Promise.all([light.go(path), dark.go(path), phone.go(path)]);
-    await Promise.all([light, dark].map(({ page }) => page.getByText('Loading …').waitFor({ state: 'detached' })));
+    await Promise.all([light, dark].map((dashboard) => dashboard.untilLoaded()));
     await light.checkAccess();
     await dark.checkAccess();
     const overflow = await phone.page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');
