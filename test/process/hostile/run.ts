@@ -56,10 +56,10 @@ export interface HostileReport {
   /** The most that was of no file, and the most that was of files. */
   readonly peakOwnMb: number;
   readonly peakFileMb: number;
-  /** Threads that ended and were replaced. */
-  readonly lostThreads: number;
+  /** Threads that ended and were replaced, as the node told of them: which, when and why. */
+  readonly lostThreads: readonly string[];
   readonly violations: readonly string[];
-  /** What the node has said of trouble, from the first on. */
+  /** What the node has said of trouble, from the first on; slow requests and names that it does not know are no trouble here. */
   readonly warnings: readonly string[];
 }
 
@@ -82,7 +82,9 @@ const HEAP_SHARE = 0.5;
 /** The option would bound the heaps of all threads alike; others than the main thread have their own bounds. */
 const FREE_WORKERS = "data:text/javascript,process.getBuiltinModule('node:v8').setFlagsFromString('--max-old-space-size=0')";
 /** Of the log when a thread is lost. */
-const LOST_THREAD = /an engine worker was lost/g;
+const LOST_THREAD = /an engine worker (?:was lost|does not answer)/;
+const TROUBLE = /WARN|ERROR|Warning|FATAL/;
+const EXPECTED = /a request took long|requests have fields that are not known/;
 /** `memory` and `peakMegabytes` count in 10^6 bytes. */
 const MEBIBYTES = 1e6 / 2 ** 20;
 const TELL_EVERY_MS = 60_000;
@@ -286,7 +288,8 @@ class Tally {
     const { absurdRequests, lateAnswers, lateMs, latestMs, peaks, requests, slowestMs, statuses, violations, witness } = this;
     const seconds = (performance.now() - this.startedMs) / 1000;
     const late = { latestMs, lateMs, lateAnswers, idleMs: witness.slowestMs };
-    const warnings = log.split('\n').filter((line) => /WARN|ERROR|Warning|FATAL/.test(line));
+    const lines = log.split('\n');
+    const warnings = lines.filter((line) => TROUBLE.test(line) && !EXPECTED.test(line));
     const all = exit === null ? violations : [...violations, exit];
     return {
       requests,
@@ -300,7 +303,7 @@ class Tally {
       peakRssMb: Math.round(rssMb * MEBIBYTES),
       peakOwnMb: Math.round(this.peakOwnMb),
       peakFileMb: Math.round(this.peakFileMb),
-      lostThreads: log.match(LOST_THREAD)?.length ?? 0,
+      lostThreads: lines.filter((line) => LOST_THREAD.test(line)),
       violations: all,
       warnings: warnings.slice(0, WARNINGS_MAX),
     };
