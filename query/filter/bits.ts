@@ -71,6 +71,13 @@ export function countBits(bits: Uint32Array): number {
   return count;
 }
 
+/** Number of set bits that `others` does not have set. `others` is not shorter. */
+export function countBitsWithout(bits: Uint32Array, others: Uint32Array): number {
+  let count = 0;
+  for (let i = 0; i < bits.length; i++) count += popcount((bits[i] as number) & ~(others[i] as number));
+  return count;
+}
+
 /** Set bits of one word. */
 export function popcount(word: number): number {
   const pairs = word - ((word >>> 1) & 0x5555_5555);

@@ -21,9 +21,12 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { indexingThresholdBytes, isIndexed } from '../segment/graph-settings.js';
 import type { Manifest } from './manifest.js';
 import type { SegmentRows } from './segment-rows.js';
+import type { IsOver } from './slices.js';
 import { fieldsOf, type Transaction } from './transaction.js';
 
 const NOT_TAKEN = 0xffff_ffff;
+/** Rows between two looks at the clock. */
+const ROWS_PER_LOOK = 4096;
 
 /**
  * Bytes of vectors without a graph that readers may see before rows are deferred. Infinite if rows are never deferred: without the option,
@@ -75,25 +78,48 @@ export function settleDeferred(transaction: Transaction, config: CollectionConfi
 }
 
 /**
- * Marks deletions of a source's rows after `seq` in the segment built from it. rowMap: new row by source row. staying: the segments that
- * are no sources. A taken row whose point has got a deferred row meanwhile is held, unless readers keep another row of the point.
+ * Marks deletions of a source's rows after `seq` in the segment built from it, with pauses. rowMap: new row by source row. staying: the segments
+ * that are no sources. A taken row whose point has got a deferred row meanwhile is held, unless readers keep another row of the point.
+ * beginPortion: begins what is done between two pauses, and returns a function that says when that is over.
  */
-export function carryDeletions(
+export function* carryingDeletions(
   source: SegmentRows,
   rowMap: Uint32Array,
   seq: number,
   built: SegmentRows,
   staying: readonly SegmentRows[],
-): void {
-  for (let row = 0; row < rowMap.length; row++) {
-    const newRow = rowMap[row] as number;
-    if (newRow === NOT_TAKEN || source.isLive(row)) continue;
-    const deletedSeq = source.deletedSeq(row);
-    const id = source.idAt(row);
-    const isOutrun = source.outrun.get(id) === row && !staying.some((segment) => segment.held.has(id));
-    if (source.counts(row) || isOutrun) built.hold(newRow);
-    else if (deletedSeq > seq) built.markDeleted(newRow, deletedSeq);
+  beginPortion: () => IsOver,
+): Generator<null, void> {
+  let isOver = beginPortion();
+  for (let from = 0; from < rowMap.length; from += ROWS_PER_LOOK) {
+    const end = Math.min(from + ROWS_PER_LOOK, rowMap.length);
+    for (let row = from; row < end; row++) {
+      const newRow = rowMap[row] as number;
+      if (newRow !== NOT_TAKEN && !source.isLive(row)) carryDeletion(source, row, newRow, seq, built, staying);
+    }
+    if (!isOver()) continue;
+    yield null;
+    isOver = beginPortion();
   }
+}
+
+function carryDeletion(
+  source: SegmentRows,
+  row: number,
+  newRow: number,
+  seq: number,
+  built: SegmentRows,
+  staying: readonly SegmentRows[],
+): void {
+  const deletedSeq = source.deletedSeq(row);
+  if (source.counts(row) || isOutrun(source, row, staying)) built.hold(newRow);
+  else if (deletedSeq > seq) built.markDeleted(newRow, deletedSeq);
+}
+
+function isOutrun(source: SegmentRows, row: number, staying: readonly SegmentRows[]): boolean {
+  if (source.outrun.size === 0) return false;
+  const id = source.idAt(row);
+  return source.outrun.get(id) === row && !staying.some((segment) => segment.held.has(id));
 }
 
 /** Bytes of vectors that readers have to scan. */

@@ -6,7 +6,7 @@
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { idKind, type PointId, readIdWords, writeIdWords } from '../../protocols/model/point-id.js';
 import type { BatchColumn as VectorValues } from '../../protocols/model/update.js';
-import { clearBit, emptyBits, forEachBit, hasBit, setBit } from '../../query/filter/bits.js';
+import { clearBit, countBitsWithout, emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
 import { spend } from '../disk/meter.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import {
@@ -36,6 +36,7 @@ const APPENDABLE_ITEM_BYTES = 2 ** 30;
 const APPENDABLE_ROWS_MIN = 256;
 const APPENDABLE_ROWS_MAX = 131_072;
 const BLOCK_BYTES = DELETED_BLOCK_ROWS / 8;
+const BLOCK_WORDS = DELETED_BLOCK_ROWS / 32;
 
 /** For each vector with a variable number of items, by name, the number that a row brings. */
 export type RowItems = ReadonlyMap<string, number>;
@@ -83,8 +84,10 @@ export class SegmentRows {
   readonly words: Uint32Array;
   readonly versions: Float64Array;
   private readonly deletedAt: Uint32Array;
-  /** One bit per row, in whole blocks: the stored part of `deletedAt`. */
+  /** One bit per row that does not count, in whole blocks: the stored part of `deletedAt`. */
   private readonly deletedBits: Uint8Array;
+  /** The same as words. */
+  private readonly deletedWords: Uint32Array;
   /** The columns of all vectors that the segment was made with. */
   private readonly columns: readonly VectorColumn[];
   /** Names of vectors that the collection has dropped, also if another vector has the name now. */
@@ -110,6 +113,7 @@ export class SegmentRows {
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
     this.deletedBits = new Uint8Array(Math.ceil(layout.capacity / DELETED_BLOCK_ROWS) * BLOCK_BYTES);
+    this.deletedWords = new Uint32Array(this.deletedBits.buffer);
     this.columns = layout.vectors.map((vector) => new VectorColumn(memory, layout.capacity, vector));
   }
 
@@ -281,8 +285,8 @@ export class SegmentRows {
   /** The blocks with a deleted row. */
   deletedBlocks(): number[] {
     const blocks: number[] = [];
-    for (let block = 0; block * BLOCK_BYTES < this.deletedBits.length; block++) {
-      if (this.deletedBits.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES).some((byte) => byte !== 0)) blocks.push(block);
+    for (let block = 0; block * BLOCK_WORDS < this.deletedWords.length; block++) {
+      if (this.deletedWords.subarray(block * BLOCK_WORDS, (block + 1) * BLOCK_WORDS).some((word) => word !== 0)) blocks.push(block);
     }
     return blocks;
   }
@@ -304,16 +308,9 @@ export class SegmentRows {
   /** Starts to count the rows with a value in a field's index. given: those that have one already. */
   trackField(field: string, given: Uint32Array | null = null): void {
     const bits = emptyBits(this.layout.capacity);
-    const { deletedAt } = this;
-    let count = 0;
-    if (given !== null) {
-      bits.set(given);
-      // All rows of a segment that may be large, in one turn of the thread.
-      forEachBit(bits, (row) => {
-        if ((deletedAt[row] as number) >= HELD) count++;
-      });
-    }
-    this.indexed.set(field, { bits, count });
+    if (given !== null) bits.set(given);
+    // All rows of a segment that may be large, in one turn of the thread: by words.
+    this.indexed.set(field, { bits, count: countBitsWithout(bits, this.deletedWords) });
   }
 
   setIndexed(field: string, row: number, indexed: boolean): void {

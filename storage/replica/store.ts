@@ -31,7 +31,7 @@ import { Attempts } from './attempts.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { compactCopy, type Replacement } from './compact.js';
 import { Copies, type CopiesHost } from './copies.js';
-import { carryDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
+import { carryingDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { FORMAT, hasNewestIndexes, READABLE_FORMATS } from './formats.js';
 import { loadReplica, trackSealedFields, writeFirstRecords } from './load.js';
 import { LogRetention, type RetainingHost } from './log-retention.js';
@@ -495,13 +495,16 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     };
   }
 
-  /** Replaces the sources of a build by what it has made, with all deletions made meanwhile. */
-  publishBuild(result: BuildResult): void {
+  /**
+   * Replaces the sources of a build by what it has made, with all deletions made meanwhile: one transaction, which is prepared with pauses. Whoever
+   * runs this may do other work at each pause, but nothing that changes the replica.
+   */
+  *publishingBuild(result: BuildResult): Generator<Pause, void> {
     try {
       this.mustBeWhole();
       const sources = result.sources.map((id) => this.segment(id));
       if (result.plan === 'fieldIndex') this.replaceHandle(sources[0] as SegmentRows, (result.built[0] as BuiltSegment).handle);
-      else this.replaceSources(sources, result);
+      else this.replaceSources(sources, yield* this.preparing(sources, result));
       for (const source of sources) source.building = false;
     } catch (error) {
       this.abandonBuild(result.sources);
@@ -541,21 +544,29 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     trackSealedFields(segment, fields);
   }
 
-  private replaceSources(sources: readonly SegmentRows[], result: BuildResult): void {
+  /** The segments that a build has made, as they are to be published. Nobody sees them yet. */
+  private *preparing(sources: readonly SegmentRows[], { built, seq }: BuildResult): Generator<Pause, SegmentRows[]> {
     const { fields } = this.shape.manifest;
-    const targets = result.built.map(({ handle, rowMaps }) => ({ built: this.builtRows(handle, sources), rowMaps }));
-    const ids = sources.map((source) => source.id);
     const staying = this.shape.segments.filter((segment) => !sources.includes(segment));
-    this.transact((transaction) => {
-      for (const { built, rowMaps } of targets) {
-        sources.forEach((source, at) => {
-          carryDeletions(source, new Uint32Array(rowMaps[at] as SharedArrayBuffer), result.seq, built, staying);
-        });
+    const prepared: SegmentRows[] = [];
+    for (const { handle, rowMaps } of built) {
+      const segment = this.builtRows(handle, sources);
+      for (const [at, source] of sources.entries()) {
+        const rowMap = new Uint32Array(rowMaps[at] as SharedArrayBuffer);
+        yield* carryingDeletions(source, rowMap, seq, segment, staying, () => this.beginPortion());
+        yield null;
       }
-      transaction.removeSegments(ids);
-      for (const { built } of targets) {
+      if (segment.rows > 0) trackSealedFields(segment, fields);
+      prepared.push(segment);
+    }
+    return prepared;
+  }
+
+  private replaceSources(sources: readonly SegmentRows[], prepared: readonly SegmentRows[]): void {
+    this.transact((transaction) => {
+      transaction.removeSegments(sources.map((source) => source.id));
+      for (const built of prepared) {
         if (built.rows === 0) continue;
-        trackSealedFields(built, fields);
         transaction.addSegment(built);
         transaction.storeDeletions(built);
       }
@@ -563,7 +574,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     });
     const generation = this.shape.generation;
     this.retiring.push(...sources.map((source) => ({ generation, handle: source.handle })));
-    for (const { built } of targets) if (built.rows === 0) removeFolder(built.handle);
+    for (const built of prepared) if (built.rows === 0) removeFolder(built.handle);
   }
 
   private builtRows(handle: SegmentHandle, sources: readonly SegmentRows[]): SegmentRows {

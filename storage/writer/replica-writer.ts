@@ -58,7 +58,9 @@ const TRIES_MAX = 16;
 type OtherMessage = Exclude<ToWriter, WriteMessage>;
 
 /** Calls of an open replica that are carried out at once, each with the value of its answer. */
-type StoreCall = Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' | 'open' | 'close' }>;
+type StoreCall = Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' | 'open' | 'close' | 'publishBuild' }>;
+
+type PublishBuild = Extract<OtherMessage, { kind: 'publishBuild' }>;
 
 const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   missing: (store, { ids }) => store.missing(ids),
@@ -75,14 +77,13 @@ const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   releaseCheckpoint: (store) => store.releaseCheckpoint(),
   configure: (store, { config }) => store.configure(config),
   beginBuild: (store, { results, segments }) => store.beginBuild(segments, results),
-  publishBuild: (store, { result }) => store.publishBuild(result),
   abandonBuild: (store, { segments }) => store.abandonBuild(segments),
 };
 
 /** Messages at the front of the queue that need no points: they are carried out between the slices of an operation. */
 const BETWEEN_SLICES: ReadonlySet<ToWriter['kind']> = new Set(['position', 'entriesAfter', 'reachOf', 'retired', 'releaseCheckpoint']);
 
-/** Writes that have begun. */
+/** Writes, or the publication of a build, that have begun. */
 interface Running {
   readonly work: Generator<Pause, void>;
   /** Messages that wait for it. */
@@ -267,8 +268,23 @@ export class ReplicaWriter implements KeptLog {
       applied: () => this.port.post({ kind: 'stats', stats: this.statsOf(store) }),
       unanswered: (usage) => this.unanswered.push(usage),
     });
-    this.running = { work, waiting, bytes };
-    await this.goOn(this.running);
+    await this.begin({ work, waiting, bytes });
+  }
+
+  private async begin(running: Running): Promise<void> {
+    this.running = running;
+    await this.goOn(running);
+  }
+
+  private *publishing(store: ReplicaStore, { id, result }: PublishBuild): Generator<Pause, void> {
+    try {
+      yield* store.publishingBuild(result);
+      this.port.post({ kind: 'answer', id, value: undefined, stats: this.statsOf(store) });
+    } catch (error) {
+      rethrowBroken(error);
+      this.fail(id, error, this.statsOf(store));
+      this.reportFatal(error);
+    }
   }
 
   // ---------------------------------------------------------------- everything else
@@ -282,6 +298,10 @@ export class ReplicaWriter implements KeptLog {
     }
     if (message.kind === 'checkpoint') {
       void this.checkpoint(message);
+      return;
+    }
+    if (message.kind === 'publishBuild' && this.store !== null) {
+      await this.begin({ work: this.publishing(this.store, message), waiting: new Set(), bytes: 0 });
       return;
     }
     try {
@@ -298,7 +318,7 @@ export class ReplicaWriter implements KeptLog {
   private async perform(message: Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' }>): Promise<unknown> {
     if (message.kind === 'open') return this.openStore(message);
     if (message.kind === 'close') return this.closeStore(message.frees, message.sleeps);
-    if (this.store === null) throw new TroupeError('unavailable', `replica ${this.key} is not open`);
+    if (this.store === null || message.kind === 'publishBuild') throw new TroupeError('unavailable', `replica ${this.key} is not open`);
     return decideInRow(STORE_CALLS, this.store, message);
   }
 

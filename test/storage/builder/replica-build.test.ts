@@ -12,7 +12,7 @@ import { findRow } from '../../../storage/segment/ids.js';
 import { LIVE } from '../../../storage/segment/layout.js';
 import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
 import type { BuildJob, BuildResult, BuiltSegment, FromBuilder, ReplicaSpec } from '../../../storage/threads/messages.js';
-import { applyTo } from '../replica/support.js';
+import { applyTo, publishBuild } from '../replica/support.js';
 import { replicaFolder } from '../segment/fixture.js';
 import { clusteredRows, makeConfig, onlyBuilt } from './fixture.js';
 
@@ -94,7 +94,7 @@ test('rows of an appendable segment are sealed with their payloads, and deletion
   const result = await build(job);
   assert.equal(result.handle.rows, ROWS - 2);
   apply(store, deletion([13]));
-  store.publishBuild(result);
+  publishBuild(store, result);
 
   const stats = store.stats();
   const sealed = stats.segments.find(({ kind }) => kind === 'sealed');
@@ -121,7 +121,7 @@ test('rows of an appendable segment are sealed with their payloads, and deletion
         .map(({ id }) => id),
     ),
   );
-  again.publishBuild(merged);
+  publishBuild(again, merged);
   assert.equal(merged.handle.rows, ROWS - 4);
   assert.equal(payloadOf(merged.handle, 10), '{"id":10,"version":"second"}');
   assert.deepEqual(
@@ -156,7 +156,7 @@ test('an operation in slices changes the points of sealed segments too, each onc
     sources.map(({ id }) => id),
   );
   const result = await build({ ...job, withGraph: false });
-  store.publishBuild(result);
+  publishBuild(store, result);
   apply(store, deletion([3, 4, 5]));
   const commits = store.stats().commits;
   const all: PointsSelector = { kind: 'filter', filter: { must: [], should: [], mustNot: [], minShould: null } };
@@ -185,7 +185,7 @@ test('a replica is opened in portions, between which its writer has time for oth
     ),
   );
   const result = await build(jobOf(store, [store.stats().segments[0]?.id as number]));
-  store.publishBuild(result);
+  publishBuild(store, result);
   closeSegmentFiles(result.handle);
   await store.close();
   let pauses = 0;

@@ -7,7 +7,7 @@ import type { UpdateOperation } from '../../../protocols/model/update.js';
 import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import type { BuildJob, BuildResult } from '../../../storage/threads/messages.js';
-import { byIds, configOf, filterOn, Replica, type SeenPoint, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
+import { byIds, configOf, filterOn, publishBuild, Replica, type SeenPoint, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 
 /** Rows of 16 bytes that fit beneath the threshold of 1 kB. */
 const SHOWN_ROWS = 64;
@@ -35,7 +35,7 @@ function build(replica: Replica, segments: readonly number[]): Promise<BuildResu
 
 async function buildAll(replica: Replica): Promise<void> {
   const ids = replica.store.stats().segments.flatMap(({ id, rows }) => (rows > 0 ? [id] : []));
-  replica.store.publishBuild(await build(replica, ids));
+  publishBuild(replica.store, await build(replica, ids));
 }
 
 function figures(replica: Replica): number[] {
@@ -117,7 +117,7 @@ test('a replica tells from which operation on points are deferred: those that on
   // Behind the build: new points, and a newer row of one that the build shows.
   replica.apply(points(200, 280));
   replica.apply(points(110, 111, 900));
-  replica.store.publishBuild(await running);
+  publishBuild(replica.store, await running);
   assert.equal(from(), first + 2);
   // Readers keep the row of point 1 that a staying segment has, whatever deferred rows are built meanwhile.
   replica.apply(points(1, 2, 800));
@@ -125,7 +125,7 @@ test('a replica tells from which operation on points are deferred: those that on
   const deferred = replica.store.stats().segments.filter((segment) => segment.deferred);
   const part = build(replica, deferred.map(({ id }) => id)); // biome-ignore format: a line
   replica.apply(points(600, 700), points(1, 2, 801));
-  replica.store.publishBuild(await part);
+  publishBuild(replica.store, await part);
   assert.deepEqual([replica.points().get('1')?.vectors[''], from()], [vectorOf(1), third]);
   await buildAll(replica);
   assert.deepEqual([replica.points().get('1')?.vectors[''], from()], [vectorOf(801), undefined]);
@@ -134,7 +134,7 @@ test('a replica tells from which operation on points are deferred: those that on
   assert.equal(from(), second);
   const next = build(replica, ids());
   replica.apply(points(500, 600));
-  replica.store.publishBuild(await next);
+  publishBuild(replica.store, await next);
   assert.equal(from(), second + 1, 'only later points are deferred now');
   await replica.close();
   replica = await Replica.open(specOf(folder, deferring()));
@@ -230,7 +230,7 @@ for (const seed of [1, 2, 3, 4]) {
         if (sources.length > 0) running = await build(replica, sources);
       } else if (running !== null && random(3) === 0) {
         if (random(4) === 0) replica.store.abandonBuild(running.sources);
-        else replica.store.publishBuild(running);
+        else publishBuild(replica.store, running);
         running = null;
         look(`publication after round ${round}`);
       }

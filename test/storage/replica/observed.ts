@@ -17,7 +17,7 @@ import type { BuildJob } from '../../../storage/threads/messages.js';
 import { ReplicaUses } from '../../../storage/threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../../../storage/threads/scratch-turns.js';
 import { freeControl } from '../builder/fixture.js';
-import { applyTo, byIds, logTo, specOf, temporaryFolder } from './support.js';
+import { applyTo, byIds, logTo, publishBuild, specOf, temporaryFolder } from './support.js';
 
 /** A replica as its writer has it and as a reader sees it. */
 export class Observed {
@@ -72,7 +72,7 @@ export class Observed {
     const job: BuildJob = { ...this.store.beginBuild(ids), plan: 'segment', missingFields: [], withGraph: true, threads: 1, niceness: 0 };
     const result = await buildSegments(job, openPayloadSource, freeControl);
     meanwhile();
-    this.store.publishBuild(result);
+    publishBuild(this.store, result);
   }
 
   /** Vectors of all points by name, and of names that the collection does not have. */

@@ -6,7 +6,7 @@ import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import type { BuildJob, BuildResult } from '../../../storage/threads/messages.js';
 import { onlyBuilt } from '../builder/fixture.js';
-import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert } from './support.js';
+import { byIds, filterOn, publishBuild, Replica, specOf, temporaryFolder, upsert } from './support.js';
 
 const ROWS = 200;
 const INTEGER = { type: 'integer' } as const;
@@ -45,7 +45,7 @@ test('a built segment takes the place of its sources, with what was deleted and 
     upsert([{ id: ROWS, seed: 1, payload: { n: 1 } }]),
   );
   const before = replica.points();
-  replica.store.publishBuild(result);
+  publishBuild(replica.store, result);
   assert.deepEqual(replica.points(), before);
   const { points, fieldPoints, segments } = replica.store.stats();
   assert.deepEqual([points, fieldPoints.get('n')], [ROWS - 2, ROWS - 2]);
@@ -66,13 +66,32 @@ test('a built segment takes the place of its sources, with what was deleted and 
   assert.equal(again.store.stats().fieldPoints.get('n'), counted);
 });
 
+test('a build is prepared in portions while readers see its sources, and takes their place in one step', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder), null, undefined, () => () => true);
+  const rows = 9000;
+  replica.apply(upsert(Array.from({ length: rows }, (_, id) => ({ id, seed: id }))));
+  const result = await build(replica, segmentIds(replica));
+  replica.apply({ kind: 'deletePoints', selector: byIds(0, rows / 2, rows - 1) });
+  const before = replica.points();
+  const shown = replica.sets.size;
+  let pauses = 0;
+  for (const work = replica.store.publishingBuild(result); work.next().done !== true; pauses++) assert.equal(replica.sets.size, shown);
+  assert.ok(pauses > 2 * result.sources.length, `${pauses} pauses`);
+  assert.ok(replica.store.stats().segments.some(({ deleted, kind }) => kind === 'sealed' && deleted === 3));
+  assert.deepEqual(replica.points(), before);
+  await replica.close();
+  const again = await Replica.within(t, specOf(folder));
+  assert.deepEqual(again.points(), before);
+});
+
 test('what readers have dropped is removed from LMDB and from disk, piece by piece', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await filled(folder);
-  replica.store.publishBuild(await build(replica, [1]));
+  publishBuild(replica.store, await build(replica, [1]));
   const [first] = segmentIds(replica) as [number];
   replica.apply(upsert([{ id: 7, seed: 1 }]));
-  replica.store.publishBuild(await build(replica, segmentIds(replica)));
+  publishBuild(replica.store, await build(replica, segmentIds(replica)));
   const old = path.join(folder, 'segments', String(first));
   assert.ok(existsSync(old));
   const points = replica.points();
@@ -93,9 +112,9 @@ test('a build of nothing but deleted rows leaves no segment', async (t) => {
   const replica = await filled(folder);
   const result = await build(replica, [1]);
   replica.apply({ kind: 'deletePoints', selector: { kind: 'filter', filter: { must: [], should: [], mustNot: [], minShould: null } } });
-  replica.store.publishBuild(result);
+  publishBuild(replica.store, result);
   const ids = segmentIds(replica);
-  replica.store.publishBuild(await build(replica, ids));
+  publishBuild(replica.store, await build(replica, ids));
   assert.equal(replica.points().size, 0);
   replica.apply(upsert([{ id: 1, seed: 1 }]));
   await replica.close();
@@ -128,7 +147,7 @@ test('folders of builds that were never published go when the replica is opened'
 test('a field index made after sealing is missing until its build is published', async (t) => {
   const replica = await filled(temporaryFolder(t));
   t.after(() => replica.close());
-  replica.store.publishBuild(await build(replica, [1]));
+  publishBuild(replica.store, await build(replica, [1]));
   replica.apply({ kind: 'createFieldIndex', field: 'm', schema: INTEGER });
   assert.deepEqual(
     replica.store.stats().segments.map(({ missingFields }) => missingFields),
@@ -151,7 +170,7 @@ test('payloads of sealed segments follow on_disk_payload at once, also those of 
       kind === 'sealed' ? [payloadBytes !== null] : [],
     );
   replica.store.configure({ ...config, params: { ...config.params, on_disk_payload: false } });
-  replica.store.publishBuild(running);
+  publishBuild(replica.store, running);
   assert.deepEqual([inMemory(), replica.points()], [[true], before]);
   replica.store.configure(config);
   assert.deepEqual([inMemory(), replica.points()], [[false], before]);
@@ -160,7 +179,7 @@ test('payloads of sealed segments follow on_disk_payload at once, also those of 
 test('a segment is split into several, with what was deleted and changed meanwhile, also after opening anew', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await filled(folder);
-  replica.store.publishBuild(await build(replica, [1]));
+  publishBuild(replica.store, await build(replica, [1]));
   const [sealed] = segmentIds(replica) as [number];
   const result = await build(replica, [sealed], 3);
   replica.apply(
@@ -168,7 +187,7 @@ test('a segment is split into several, with what was deleted and changed meanwhi
     { kind: 'setPayload', selector: byIds(3, 150), payload: { n: 77 }, key: null },
   );
   const before = replica.points();
-  replica.store.publishBuild(result);
+  publishBuild(replica.store, result);
   assert.deepEqual(replica.points(), before);
   const { fieldPoints, points, segments } = replica.store.stats();
   assert.deepEqual([points, fieldPoints.get('n')], [ROWS - 4, ROWS - 4]);
@@ -182,7 +201,7 @@ test('a segment is split into several, with what was deleted and changed meanwhi
   assert.deepEqual(again.points(), before);
   again.apply({ kind: 'deletePoints', selector: filterOn('n', 1) }, upsert([{ id: 120, seed: 500 }]));
   const after = again.points();
-  again.store.publishBuild(await build(again, segmentIds(again)));
+  publishBuild(again.store, await build(again, segmentIds(again)));
   assert.deepEqual(again.points(), after);
   await again.close();
 });
@@ -196,7 +215,7 @@ test('no folder stays of segments whose publication is refused', async (t) => {
     folders.map((folder) => existsSync(folder)),
     [true, true],
   );
-  assert.throws(() => replica.store.publishBuild({ ...result, sources: [99] }), { code: 'conflict' });
+  assert.throws(() => publishBuild(replica.store, { ...result, sources: [99] }), { code: 'conflict' });
   assert.deepEqual(
     folders.map((folder) => existsSync(folder)),
     [false, false],

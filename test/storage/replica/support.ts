@@ -17,7 +17,7 @@ import { type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.
 import type { SegmentSet } from '../../../storage/segment/handle.js';
 import { residentOffset } from '../../../storage/segment/layout.js';
 import { readPayloadText } from '../../../storage/segment/payload-file.js';
-import type { ReplicaSpec } from '../../../storage/threads/messages.js';
+import type { BuildResult, ReplicaSpec } from '../../../storage/threads/messages.js';
 import { NO_LEADER } from '../../../storage/wal/log-tags.js';
 
 export const DIM = 4;
@@ -68,6 +68,11 @@ export function logTo(store: ReplicaStore, operations: readonly LoggedOperation[
   const logged = numbered(store, operations);
   store.operations.log(logged);
   return logged.map(({ operation }) => operation);
+}
+
+/** Publishes a build without doing anything else at its pauses. Returns how many there were. */
+export function publishBuild(store: ReplicaStore, result: BuildResult): number {
+  return [...store.publishingBuild(result)].length;
 }
 
 /** What a point looks like to a reader. */
