@@ -61,6 +61,18 @@ interface Exports {
   walk(rows: number, ef: number, k: number, narrow: number): number;
   scoreEach(rows: number, count: number, chunk: number, out: number): number;
   maxSim(rows: number, count: number, offsets: number, chunk: number, sums: number): number;
+  maxSimCodes(
+    metric: number,
+    rows: number,
+    count: number,
+    offsets: number,
+    codes: number,
+    stride: number,
+    queries: number,
+    scales: number,
+    vectors: number,
+    sums: number,
+  ): number;
   countAdmitted(rows: number): number;
   listAdmitted(rows: number, out: number): number;
   takeScored(): number;
@@ -204,6 +216,8 @@ class MemoryKernels implements Kernels {
     const { rows, candidates, neighbours } = this.#scratch;
     const first = (slot + candidates) >>> 2;
     const sums = this.#floats.subarray(first, first + count).fill(0);
+    if (matrix.element === 'code' && this.#maxSimCodes(slot, matrix, offsets, count, query)) return sums;
+    sums.fill(0);
     for (let from = 0; from < count; ) {
       const list = slot + rows + from * 4;
       const block = this.#cachedRows(list, count - from, offsets, matrix.stride);
@@ -215,6 +229,55 @@ class MemoryKernels implements Kernels {
       from += block;
     }
     return sums;
+  }
+
+  /** As `maxSim` by 8-bit codes, adding to the sums, with as many vectors of the query at once as there is room for. False: it takes each by itself. */
+  #maxSimCodes(slot: number, matrix: Matrix, offsets: number, count: number, query: Float32Array): boolean {
+    const { rows, candidates, neighbours, neighboursBytes } = this.#scratch;
+    const { dim, metric, offset, stride } = matrix;
+    const codes = { scale: matrix.scale ?? 1, origin: matrix.origin ?? 0 };
+    const padded = paddedDim(dim);
+    const pairs = Math.floor(neighboursBytes / (padded * 4 + 16));
+    if (pairs === 0) return false;
+    const queries = slot + neighbours;
+    const scales = queries + pairs * padded * 4;
+    for (let from = 0; from < query.length; from += pairs * 2 * dim) {
+      const group = query.subarray(from, from + pairs * 2 * dim);
+      const vectors = group.length / dim;
+      const scaled = this.#floats.subarray(scales >>> 2, (scales >>> 2) + pairs * 4).fill(0);
+      for (let vector = 0; vector < vectors; vector++) {
+        const start = (queries >>> 1) + vector * padded;
+        const written = writeCodeQuery(
+          metric,
+          codes,
+          group.subarray(vector * dim, (vector + 1) * dim),
+          this.#shorts.subarray(start, start + padded),
+        );
+        if (written.far) return false;
+        const place = (vector >>> 1) * 4 + (vector & 1);
+        scaled[place] = written.factor;
+        scaled[place + 2] = written.constant;
+      }
+      // The other of the last pair counts for nothing.
+      const even = (vectors + 1) & ~1;
+      if (even > vectors) this.#shorts.fill(0, (queries >>> 1) + vectors * padded, (queries >>> 1) + even * padded);
+      this.#exports.setMatrix(ELEMENTS.code * 3 + METRICS[metric], offset, stride, padded, queries, 1, 0, 0);
+      const list = slot + rows;
+      const done = this.#exports.maxSimCodes(
+        METRICS[metric],
+        list,
+        count,
+        offsets,
+        offset,
+        stride,
+        queries,
+        scales,
+        even,
+        slot + candidates,
+      );
+      if (done < 0) throw new KernelExpired();
+    }
+    return true;
   }
 
   /** How many of the `count` rows at `list` have vectors that fit in the cache together, so that all of the query's meet them there; 1 at least. */

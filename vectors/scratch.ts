@@ -5,6 +5,7 @@
 
 /** Small enough to be in the processor's cache still when it is scored, large enough for few reads. */
 const STAGING_BYTES = 1 << 18;
+const NEIGHBOURS_BYTES = 4096 * 4;
 
 export interface ScratchLayout {
   /** f32 [dimMax padded]: the query as the originals are scored with it. */
@@ -21,8 +22,9 @@ export interface ScratchLayout {
   readonly candidates: number;
   /** (f32 score, u32 row) [capacity + 1]: best results, and the sorted answer. */
   readonly results: number;
-  /** u32 [4096]: neighbours of one step. */
+  /** u32 [4096]: neighbours of one step; vectors of a query of MaxSim. */
   readonly neighbours: number;
+  readonly neighboursBytes: number;
   /** Rows of originals that are not in memory, while they are scored. */
   readonly staging: number;
   /** Room there; 0 where all originals are in memory. */
@@ -51,10 +53,23 @@ export function scratchLayout(capacity: number, dimMax: number, stagedStride = 0
   const rows = take(capacity * 4);
   const candidates = take((capacity + 1) * 8);
   const results = take((capacity + 1) * 8);
-  const neighbours = take(4096 * 4);
+  const neighbours = take(NEIGHBOURS_BYTES);
   const stagingBytes = stagedStride === 0 ? 0 : Math.max(STAGING_BYTES, stagedStride);
   const staging = take(stagingBytes);
-  return { query, codeQuery, bits, visited, rows, candidates, results, neighbours, staging, stagingBytes, bytes: at };
+  return {
+    query,
+    codeQuery,
+    bits,
+    visited,
+    rows,
+    candidates,
+    results,
+    neighbours,
+    neighboursBytes: NEIGHBOURS_BYTES,
+    staging,
+    stagingBytes,
+    bytes: at,
+  };
 }
 
 export function align64(bytes: number): number {

@@ -7,6 +7,7 @@ import { type CollectionConfig, type VectorParams, vectorsByName } from '../../p
 import { graphSettings, LAYERS_MAX } from '../segment/graph-settings.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import {
+  type CodesLayout,
   type ElementType,
   fittingLayout,
   LIVE,
@@ -25,6 +26,7 @@ import { buildSparseIndexes } from './build-sparse.js';
 import { copyVector, encodeVector, type GraphReport, linkVector, type SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
+import { encodeTokens } from './encode-tokens.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
 import { linkSubgraphs } from './link-subgraphs.js';
 import { presentRows } from './matrix.js';
@@ -109,7 +111,7 @@ async function buildSegment(
     const vectors: VectorLayout[] = [];
     for (const vector of placed) {
       if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
-      vectors.push(vector.kind === 'multi' ? await quantizeVector(draft, vector, itemsOf(vector), control) : vector);
+      vectors.push(vector.kind === 'multi' ? await codedTokens(draft, vector, control) : vector);
     }
     const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: id }, control);
     await control.checkpoint();
@@ -245,6 +247,10 @@ function codedVector(draft: SegmentDraft, vector: VectorLayout, present: Uint32A
   return vector.quantization === null ? encodeVector(draft, vector, present, control) : quantizeVector(draft, vector, present, control);
 }
 
+function codedTokens(draft: SegmentDraft, vector: VectorLayout, control: BuildControl): Promise<VectorLayout> {
+  return vector.quantization === null ? encodeTokens(draft, vector, control) : quantizeVector(draft, vector, itemsOf(vector), control);
+}
+
 /** Numbers of all token vectors. */
 function itemsOf({ ragged }: VectorLayout): Uint32Array {
   return Uint32Array.from({ length: ragged?.itemCapacity ?? 0 }, (_, item) => item);
@@ -322,6 +328,10 @@ async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built
   return handle;
 }
 
+function codesOf({ scale, origin, exact, spec, lost }: CodesLayout): VectorPlan['codes'] {
+  return { scale, origin, exact, ...(spec === null ? {} : { spec }), ...(lost === null ? {} : { lost }) };
+}
+
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
   const { kind, name, dim, element, ragged, codes, quantization, graph, subgraphs } = vector;
@@ -332,7 +342,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
     distance: vectorsByName(config.params.vectors).get(name)?.distance ?? 'Dot',
     element,
     itemCapacity: ragged?.itemCapacity ?? 0,
-    codes: codes && { scale: codes.scale, origin: codes.origin, exact: codes.exact, ...(codes.spec === null ? {} : { spec: codes.spec }) },
+    codes: codes && codesOf(codes),
     ...(quantization === null ? {} : { quantization }),
     graph: graph && {
       m: graph.m,

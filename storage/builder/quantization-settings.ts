@@ -21,11 +21,10 @@ export function quantizationSetting(config: CollectionConfig, vector: string): Q
 }
 
 /**
- * Codes to make room for in a new segment: of dense vectors always, as walks need them, of multivectors where a setting asks for them. Components
- * of one byte are their own 8-bit codes, and under Cosine they are scanned.
+ * Codes to make room for in a new segment: always, as walks and MaxSim score them first. Components of one byte are their own 8-bit codes,
+ * and under Cosine they are scanned.
  */
 export function reservedCodes(plan: VectorPlan, setting: QuantizationConfig | null): VectorPlan['codes'] {
-  if (plan.kind === 'multi' && setting === null) return null;
   const spec = setting === null ? null : codeSpec(setting, metricOf(plan.distance));
   if (plan.element === 'u8' && (spec === null || plan.distance === 'Cosine')) return null;
   return { scale: 1, origin: 0, exact: false, ...(spec === null ? {} : { spec }) };

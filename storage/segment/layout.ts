@@ -30,6 +30,8 @@ export interface CodesLayout {
   readonly origin: number;
   /** Every component is just what its code stands for (whole numbers within 255 of each other, say). */
   readonly exact: boolean;
+  /** The greatest length of the difference between a vector and what its codes stand for; null where nothing depends on it. */
+  readonly lost: number | null;
 }
 
 /** Adjacency of HNSW graphs over rows. Unused neighbour slots lie behind the count. */
@@ -183,7 +185,7 @@ export interface VectorPlan {
   readonly element: ElementType;
   /** Items there is room for; 0 for dense vectors, which have one a row. */
   readonly itemCapacity: number;
-  readonly codes: { readonly scale: number; readonly origin: number; readonly exact: boolean; readonly spec?: CodeSpec } | null;
+  readonly codes: (Pick<CodesLayout, 'scale' | 'origin' | 'exact'> & { readonly spec?: CodeSpec; readonly lost?: number }) | null;
   /** See `VectorLayout`; left out: null. */
   readonly quantization?: QuantizationConfig;
   readonly graph: {
@@ -334,13 +336,13 @@ function codesLayout(
   count: number,
   take: (bytes: number) => number,
 ): CodesLayout {
-  const { scale, origin, exact, spec } = codes;
+  const { scale, origin, exact, spec, lost = null } = codes;
   if (spec === undefined) {
     const stride = align16(dim);
-    return { offset: take(count * stride), stride, spec: null, table: 0, tableBytes: 0, scale, origin, exact };
+    return { offset: take(count * stride), stride, spec: null, table: 0, tableBytes: 0, scale, origin, exact, lost };
   }
   const { stride, tableBytes } = codeShape(spec, dim);
-  return { offset: take(count * stride + CODE_SLACK_BYTES), stride, spec, table: take(tableBytes), tableBytes, scale, origin, exact };
+  return { offset: take(count * stride + CODE_SLACK_BYTES), stride, spec, table: take(tableBytes), tableBytes, scale, origin, exact, lost };
 }
 
 function adjacency(

@@ -2,6 +2,7 @@
 
 export { countAdmitted, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
+export { maxSimCodes } from './maxsim-codes';
 export { fillTables, nearestCentroids } from './quantized';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scoreEach } from './scan';

@@ -60,6 +60,11 @@ export function takeScored(): u32 {
   return count;
 }
 
+/** Rows of the matrix set last that another kernel scores. */
+export function countScored(rows: u32): void {
+  scored += rows;
+}
+
 /** Bytes of the rows scored since the last call, in whole lanes. */
 export function takeScoredBytes(): f64 {
   weigh();

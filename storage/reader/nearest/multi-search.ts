@@ -1,10 +1,14 @@
-/** Nearest points by multivectors: MaxSim of all rows that count, exactly, or by their codes and then exactly of the best of these. */
+/**
+ * Nearest points by multivectors: MaxSim of all rows that count, by their codes first. Where no quantization was asked for, every row that may
+ * be among the best is scored exactly after that, so that the answer is that of a scan of the originals.
+ */
 
 import { planSegment, type SegmentFacts } from '../../../query/plan.js';
 import { possibleScore, shownScore } from '../../../query/shown-score.js';
 import { KernelExpired, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { maxSimilarity } from '../../../vectors/max-similarity.js';
 import { TopRows } from '../../../vectors/top-rows.js';
+import { maxSimInterval } from '../../../vectors/unclipped.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
 import { raggedOf } from '../../segment/ragged.js';
@@ -41,6 +45,13 @@ export function nearestMulti(
     note?.compared(rows.length);
     return hitsOf(view, space, best);
   }
+  if (vector.layout.quantization === null) {
+    const left = possibleRows(rows, scoreBy(codes, view, vector, query, rows).slice(), vector, query, facts.k);
+    note?.compared(rows.length);
+    const best = bestOf(left, scoreRows(view, vector, space, query, left), facts.k);
+    note?.compared(left.length, true);
+    return hitsOf(view, space, best);
+  }
   const coded = bestOf(rows, scoreBy(codes, view, vector, query, rows), plan.rescore ? Math.max(facts.k, plan.keep) : facts.k);
   note?.compared(rows.length);
   if (!plan.rescore) {
@@ -51,6 +62,16 @@ export function nearestMulti(
   const best = bestOf(found, scoreRows(view, vector, space, query, found), facts.k);
   note?.compared(found.length, true);
   return hitsOf(view, space, best);
+}
+
+/** The rows that may be among the k best, by scores by codes in their order. */
+function possibleRows(rows: Uint32Array, scores: Float32Array, { layout }: VectorReader, query: Float32Array, k: number): Uint32Array {
+  const { codes, metric, dim } = layout;
+  const interval = codes === null || codes.lost === null ? null : maxSimInterval(metric, { ...codes, lost: codes.lost }, query, dim);
+  if (interval === null || rows.length <= k) return rows;
+  const least = interval.least(bestOf(rows, scores, k).scores[k - 1] as number);
+  // Not a number, as infinite terms leave it, may be anything.
+  return rows.filter((_, at) => !(interval.most(scores[at] as number) < least));
 }
 
 /** The k best of these rows, by scores in their order. */

@@ -7,7 +7,7 @@ import { DEFAULT_SEARCH_PARAMS } from '../../../../protocols/model/query.js';
 import type { VectorValue } from '../../../../protocols/model/vector.js';
 import { nearestHits, scoreRows } from '../../../../storage/reader/nearest/search.js';
 import { vectorSpace } from '../../../../storage/reader/snapshot/vector-space.js';
-import { SEED } from '../../../vectors/segment.js';
+import { randomOf, SEED } from '../../../vectors/segment.js';
 import { CollectionFixture, configOf, SEQ, type TestPoint } from '../../engine/collection-fixture.js';
 
 const fixtures: CollectionFixture[] = [];
@@ -41,8 +41,8 @@ const multi = (lists: readonly (readonly number[])[]): VectorValue => ({
   values: Float32Array.from(lists.flat()),
 });
 
-function found(fixture: CollectionFixture, value: VectorValue, limit: number, using = 'm') {
-  const search = { using, value, filter: null, params: DEFAULT_SEARCH_PARAMS, own: null };
+function found(fixture: CollectionFixture, value: VectorValue, limit: number, using = 'm', exact = false) {
+  const search = { using, value, filter: null, params: { ...DEFAULT_SEARCH_PARAMS, exact }, own: null };
   return nearestHits([fixture.snapshot()], search, { limit, offset: 0, scoreThreshold: null });
 }
 
@@ -88,6 +88,31 @@ test('appendable and sealed segments find the points that MaxSim puts first, for
     }),
     { seed: SEED, numRuns: 60 },
   );
+});
+
+test('a sealed segment leaves out rows by their codes and answers as a scan of its originals, to the bit', async () => {
+  const random = randomOf(SEED);
+  const tokensNear = (center: number): number[][] =>
+    Array.from({ length: 1 + Math.floor(random() * 4) }, () => Array.from({ length: DIM }, () => center + random() - random()));
+  for (const distance of ['Dot', 'Cosine', 'Euclid', 'Manhattan'] as const) {
+    const fixture = collectionOf(distance);
+    const points = Array.from({ length: 400 }, (_, id): TestPoint => ({ id, vectors: { m: tokensNear(id % 3) } }));
+    await fixture.addSealed(points, true);
+    const [view] = fixture.snapshot().segments;
+    assert.ok(view);
+    assert.notEqual(view.reader.vector('m')?.codes, null);
+    for (const limit of [1, 7, 40]) {
+      const value = multi(tokensNear(1));
+      view.reader.takeWork();
+      const hits = found(fixture, value, limit).map(({ id, score }) => [id, score]);
+      const { rows: scored } = view.reader.takeWork();
+      const exact = found(fixture, value, limit, 'm', true).map(({ id, score }) => [id, score]);
+      const { rows: all } = view.reader.takeWork();
+      assert.deepEqual(hits, exact, `${distance}, limit ${limit}`);
+      // By codes all rows, in pairs of the query's vectors, and then the few that may be among the best.
+      assert.ok(scored > all && scored < 3 * all, `${distance}, limit ${limit}: ${scored} and ${all} scored`);
+    }
+  }
 });
 
 test('a vector counts as a list of one, rows are scored as they are found, and other values are refused', () => {
