@@ -3,7 +3,7 @@
  * it does, as long as something comes.
  */
 
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
 /** As Node.js has them. */
 export const HEADERS_MS = 60_000;
@@ -26,13 +26,19 @@ export class RequestTimes {
     request.once('close', () => clearTimeout(timer));
   }
 
-  /** The body may take longer, as long as it is never silent for `silenceMs`: then the connection is closed. */
-  limitSilence(request: IncomingMessage, silenceMs: number): void {
+  /**
+   * The body may take longer, as long as it is never silent for `silenceMs`: then the connection is closed. Once it has come, the answer may take
+   * its time.
+   */
+  limitSilence(request: IncomingMessage, response: ServerResponse, silenceMs: number): void {
     clearTimeout(this.#timers.get(request));
     const { socket } = request;
-    request.setTimeout(silenceMs, () => {
+    const silent = (): void => {
       if (request.complete) socket.setTimeout(0);
       else socket.destroy();
-    });
+    };
+    request.setTimeout(silenceMs, silent);
+    // Node tells a request that has come of nothing more, and closes a connection of whose silence nobody was told.
+    response.on('timeout', silent);
   }
 }

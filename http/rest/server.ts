@@ -256,7 +256,7 @@ class Door {
     response: ServerResponse,
   ): Promise<void> {
     const { logRequests, silenceMs = SILENCE_MS } = this.settings;
-    if (route.kind === 'upload') this.times.limitSilence(raw, silenceMs);
+    if (route.kind === 'upload') this.times.limitSilence(raw, response, silenceMs);
     const path = params as Readonly<Record<string, string>>;
     const contentType = contentTypeOf(raw);
     const caller = this.callerOf(raw);

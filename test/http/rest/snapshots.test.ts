@@ -428,6 +428,27 @@ for (const [way, options] of Object.entries(WAYS)) {
     assert.deepEqual(harness.node.snapshots.restored, []);
   });
 
+  test(`${way}: a restore that takes longer than a client may be silent is answered`, async (t) => {
+    const harness = await openWithCollection(t, { ...options, silenceMs: 100 });
+    let letGo = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    let isHeld = false;
+    harness.node.snapshots.before = () => {
+      isHeld = true;
+      return held;
+    };
+    const answer = exchange(harness, t, rawUpload(rawPart('snapshot', 'some bytes') + RAW_END));
+    await until(() => isHeld);
+    // This one falls silent later, so when it is cut the silence of the first is over, too.
+    const silent = await open(harness, t);
+    silent.write(rawUpload(rawPart('snapshot', 'some bytes'), { length: 10_000_000 }));
+    await once(silent.resume(), 'close');
+    letGo();
+    assert.match(await answer, /^HTTP\/1\.1 200 /);
+  });
+
   test(`${way}: an upload without room on the disk is refused while it comes`, async (t) => {
     const harness = await openWithCollection(t, options);
     const { snapshots } = harness.node;
