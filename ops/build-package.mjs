@@ -1,18 +1,20 @@
 /**
- * `npm run package`: makes `dist/package`, the package with what runs and nothing else, and packs it. Compiled files go without comments and
- * source maps; types are those that the `Troupe` class needs, with their comments.
+ * `npm run package`: makes `dist/package`, the package with what runs and nothing else, and packs it. Compiled files go without comments, spaces
+ * and source maps, with short names of what is local to a function; functions and classes keep their names and each statement has its line, for
+ * stack traces. Types are those that the `Troupe` class needs, with their comments.
  */
 
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseAst } from 'rolldown/parseAst';
 import { minifySync } from 'rolldown/utils';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const DIST = join(ROOT, 'dist');
 const STAGE = join(DIST, 'package');
-/** Of the packed file. */
+/** Of all files together, as they lie unpacked. */
 const BYTES_MAX = 3_000_000;
 
 const { THREAD_FILES } = await import(pathToFileURL(join(DIST, 'storage', 'threads', 'entries.js')).href);
@@ -29,14 +31,12 @@ const BESIDE = /new URL\('(\.[^']+)', import\.meta\.url\)/g;
 
 rmSync(STAGE, { recursive: true, force: true });
 for (const file of reachable(ENTRIES, (found) => found)) {
-  const code = readFileSync(file, 'utf8');
-  const { code: plain, errors } = minifySync(file, code, { compress: false, mangle: false, codegen: { removeWhitespace: false } });
+  const { code, errors } = minifySync(file, readFileSync(file, 'utf8'), { compress: false, mangle: { toplevel: false, keepNames: true } });
   if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
-  // A tab at the start of a line is an indentation, where no text of the program has tabs.
-  write(file, code.includes('\t') ? plain : plain.replace(/^\t+/gm, ''));
+  write(file, statementPerLine(code));
 }
 for (const file of reachable([join(DIST, 'ops', 'troupe.d.ts')], (found) => found.replace(/\.js$/, '.d.ts'))) {
-  write(file, readFileSync(file, 'utf8').replace(/\n\/\/# sourceMappingURL=.*/, ''));
+  write(file, readFileSync(file, 'utf8').replace(/\n\/\/# sourceMappingURL=.*|^ +/gm, ''));
 }
 for (const file of ['protocols/grpc/schema.json', 'protocols/grpc/descriptors.bin', 'protocols/rest/floats.wasm', 'vectors/kernels.wasm']) {
   copy(join(DIST, file));
@@ -53,9 +53,8 @@ const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack
 });
 if (packed.status !== 0) throw new Error(packed.stderr);
 const file = resolve(process.argv[2] ?? ROOT, packed.stdout.trim());
-const { size } = statSync(file);
-if (size > BYTES_MAX) throw new Error(`${file} has ${size} bytes, more than ${BYTES_MAX}`);
-console.log(`${file} (${size} bytes; ${bytes} unpacked)`);
+if (bytes > BYTES_MAX) throw new Error(`${file} has ${bytes} bytes unpacked, more than ${BYTES_MAX}`);
+console.log(`${file} (${statSync(file).size} bytes; ${bytes} unpacked)`);
 
 /** What those who install it need to know; nothing about building and testing. */
 function manifest() {
@@ -78,6 +77,24 @@ function reachable(entries, shown) {
     }
   }
   return [...found].sort();
+}
+
+/** A line for each statement of a block and each member of a class. */
+function statementPerLine(code) {
+  const starts = new Set();
+  const look = (node) => {
+    if (Array.isArray(node)) return node.forEach(look);
+    if (node === null || typeof node !== 'object') return;
+    if (Array.isArray(node.body)) for (const { start } of node.body) starts.add(start);
+    Object.values(node).forEach(look);
+  };
+  look(parseAst(code));
+  const at = [0, ...[...starts].sort((a, b) => a - b), code.length];
+  return at
+    .slice(1)
+    .map((end, index) => code.slice(at[index], end))
+    .filter((line) => line !== '')
+    .join('\n');
 }
 
 function write(file, text) {
