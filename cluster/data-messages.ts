@@ -11,6 +11,7 @@ import type { PointId } from '../protocols/model/point-id.js';
 import type { LogReach, LogTag, ShardEntry, ShardWrite } from '../protocols/model/shard-log.js';
 import type { UpdateStatus, WriteOperation } from '../protocols/model/update.js';
 import type { HardwareUsage } from '../protocols/model/usage.js';
+import type { WriteHop } from '../protocols/model/write-hop.js';
 
 /** Sums over the points of each bucket, as of the operation `at`. */
 export interface DigestFacts {
@@ -51,6 +52,8 @@ export type DataCall =
       readonly shard: ShardAddress;
       readonly timeoutMs: number;
       readonly measured: boolean;
+      /** Set for a write that is part of a trace: the answer has its hops. */
+      readonly isTraced?: boolean;
       readonly shardMapVersion: number;
       readonly fence?: CopyFence;
     })
@@ -240,6 +243,8 @@ export type DataReply =
       readonly numbers: readonly number[];
       readonly status: UpdateStatus;
       readonly usage: HardwareUsage | null;
+      /** Of a write that is part of a trace: what the peer did, by a clock that was 0 when the call came. */
+      readonly hop?: WriteHop;
     }
   | { readonly kind: 'missing'; readonly id: PointId | null }
   /** index: of the barrier's entry. Every earlier write has a lower one. */

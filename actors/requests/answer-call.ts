@@ -21,6 +21,7 @@ import type { ShardId } from '../../protocols/model/cluster.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { Written } from '../../protocols/model/update.js';
 import { noUsage } from '../../protocols/model/usage.js';
+import { type HopNotes, movedHop } from '../../protocols/model/write-hop.js';
 import { encodeUpdate, NOTHING } from '../../protocols/update-codec.js';
 import { checkLife, checkRead, readables } from '../context/readable.js';
 import type { NodeServices } from '../context/services.js';
@@ -35,6 +36,7 @@ import { ReceivedParts } from '../snapshots/received-parts.js';
 import { receiveRestored } from '../snapshots/send.js';
 import { receiveFiles } from '../transfers/run/receive-files.js';
 import { replicaFacts, replicaFigures } from './figures.js';
+import { notedHop } from './noted-hop.js';
 import { optimizationsView, reportFacts } from './report.js';
 import { checkShardMapVersion, staleCopy } from './shard-map.js';
 
@@ -126,19 +128,21 @@ export function answerCalls(parts: AnswerParts): AnswerCall {
 }
 
 async function writePart(parts: AnswerParts, call: CallOf<'write'>): Promise<DataAnswer> {
-  const { fence, measured, operation, operations, shard, timeoutMs, until } = call;
+  const { fence, isTraced, measured, operation, operations, shard, timeoutMs, until } = call;
   checkTaking(parts, call);
   const usage = measured ? noUsage() : null;
   const deadlineMs = parts.clock.nowMs() + timeoutMs;
   const counted = usage === null ? {} : { usage };
   const copied = fence === undefined ? {} : ({ isCopy: true, waitsForAll: true } as const);
-  const written = await ask<Written>(
-    parts,
-    shard,
-    (caller) => ({ kind: 'write', caller, operation, operations, until, deadlineMs, ...counted, ...copied }),
-    timeoutMs + GRACE_MS,
-  );
-  return { kind: 'written', ...written, usage };
+  const notes: HopNotes | undefined = isTraced === true ? [] : undefined;
+  const peer = String(parts.services.assignments.peerId);
+  const written = await notedHop(notes, 'leader', { 'troupe.peer_id': peer }, (hops) => {
+    const noted = hops === undefined ? {} : { hops };
+    const write = { operation, operations, until, deadlineMs, ...counted, ...copied, ...noted };
+    return ask<Written>(parts, shard, (caller) => ({ kind: 'write', caller, ...write }), timeoutMs + GRACE_MS);
+  });
+  const hop = notes?.[0];
+  return { kind: 'written', ...written, usage, ...(hop === undefined ? {} : { hop: movedHop(hop, -hop.startUs) }) };
 }
 
 /** Errors: `conflict` if another replica leads the shard, or if the replica does not get every write. */

@@ -12,8 +12,11 @@ import type { PointId } from '../../protocols/model/point-id.js';
 import type { ShardWrite } from '../../protocols/model/shard-log.js';
 import type { Written } from '../../protocols/model/update.js';
 import { addUsage } from '../../protocols/model/usage.js';
+import { type HopNotes, movedHop } from '../../protocols/model/write-hop.js';
+import { traceNowUs } from '../../storage/threads/clock.js';
 import type { EncodedPart, RawRequest, WriteOperation } from '../../storage/threads/messages.js';
 import type { Assignment } from '../shard-log/assignments.js';
+import { notedHop } from './noted-hop.js';
 import { mayBeWritten, type Retry, retryOf } from './retries.js';
 import type { Routes } from './routes.js';
 import { resharded } from './shard-map.js';
@@ -67,15 +70,26 @@ export class LeaderWriter implements ShardWriter {
     return written;
   }
 
-  async #write({ operations, shardId }: EncodedPart, until: ShardWrite['until']): Promise<Written> {
+  #write(part: EncodedPart, until: ShardWrite['until']): Promise<Written> {
+    const { shardId } = part;
+    const notes = this.asked.request.explain?.trace?.hops;
+    return notedHop(notes, `shard ${shardId}`, { 'troupe.shard_id': shardId }, (hops) => this.#writeNoted(part, until, hops));
+  }
+
+  async #writeNoted({ operations, shardId }: EncodedPart, until: ShardWrite['until'], hops: HopNotes | undefined): Promise<Written> {
     const { operation, request } = this.asked;
     const shard = this.#addressOf(shardId);
     const measured = request.usage !== undefined;
     const { shardMapVersion } = this.asked;
+    const traced = hops === undefined ? {} : { isTraced: true };
+    let sentUs = 0;
     const answer = await this.#ask(shard, (timeoutMs) => {
-      return { kind: 'write', shard, operation, operations, until, timeoutMs, measured, shardMapVersion };
+      if (hops !== undefined) sentUs = traceNowUs();
+      return { kind: 'write', shard, operation, operations, until, timeoutMs, measured, shardMapVersion, ...traced };
     });
     if (answer.kind !== 'written') throw unexpected(answer);
+    // How long the way there took is not known: half of what the peer did not have.
+    if (answer.hop !== undefined) hops?.push(movedHop(answer.hop, sentUs + (traceNowUs() - sentUs - answer.hop.endUs) / 2));
     this.#mayHaveWritten = true;
     if (request.usage !== undefined && answer.usage !== null) addUsage(request.usage, answer.usage);
     return { numbers: answer.numbers, status: answer.status };

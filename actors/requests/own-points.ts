@@ -12,6 +12,7 @@ import type { EncodedPart, RawRequest, ReadOperation, WriteOperation } from '../
 import type { CollectionEntry, ReplicaEntry } from '../context/view.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
 import type { Clock, EnginePort, Timers } from '../runtime/ports.js';
+import { notedHop } from './noted-hop.js';
 import { type ShardedWrite, type ShardWriter, writeSharded } from './sharded-write.js';
 
 /** The shard's log ends a write at its deadline with a message that says more than the caller's timeout. */
@@ -108,9 +109,12 @@ export class LocalShards implements ShardWriter {
     how: Pick<TimedWrite, 'undecoded'>,
   ): Promise<Written> {
     const { operation, request } = this.asked;
-    const { deadlineMs, usage } = request;
+    const { deadlineMs, explain, usage } = request;
     const write = { ...how, operation, operations, until, deadlineMs, ...(usage === undefined ? {} : { usage }) };
-    return this.#ask<Written>(shardId, (caller) => ({ kind: 'write', caller, ...write }));
+    return notedHop(explain?.trace?.hops, `shard ${shardId}`, { 'troupe.shard_id': shardId }, (hops) => {
+      const noted = hops === undefined ? write : { ...write, hops };
+      return this.#ask<Written>(shardId, (caller) => ({ kind: 'write', caller, ...noted }));
+    });
   }
 
   /** Whether the writer got the body's memory before the log was lost: there is nothing to send again. */

@@ -13,6 +13,7 @@ import type { Written } from '../../protocols/model/update.js';
 import { updateAnswer } from '../../storage/pool/pool.js';
 import type { EncodedPart, RawRequest, WriteOperation, WriteStage } from '../../storage/threads/messages.js';
 import type { EnginePort } from '../runtime/ports.js';
+import { notedHop } from './noted-hop.js';
 
 export interface ShardedWrite {
   readonly operation: WriteOperation;
@@ -41,14 +42,9 @@ export interface ShardWriter {
  */
 export async function writeSharded(engine: Pick<EnginePort, 'split'>, write: ShardedWrite, writer: ShardWriter): Promise<Uint8Array> {
   const { keyed, operation, params, request, shards, wait } = write;
-  const { failure, listed, parts, stages, unknownFields } = await engine.split({
-    operation,
-    params,
-    request,
-    shards,
-    wait,
-    ...(keyed === undefined ? {} : { keyed }),
-  });
+  const job = { operation, params, request, shards, wait, ...(keyed === undefined ? {} : { keyed }) };
+  const split = () => engine.split(job);
+  const { failure, listed, parts, stages, unknownFields } = await notedHop(request.explain?.trace?.hops, 'split', {}, split);
   addUnknown(request.unknownFields, unknownFields);
   // Check all shards before anything is written.
   for (const stage of stages) for (const { shardId } of stage.parts) writer.check(shardId);

@@ -20,6 +20,7 @@ import { callOwnReplica, fetchFor, readAfter } from './own-replica.js';
 import { mayHide, untilShownEverywhere } from './shown.js';
 import type { ReplicationActorState } from './state.js';
 import { type ReplicationActorEffect, startReplicationActor, stepReplicationActor } from './step.js';
+import { TracedWrites } from './traced-writes.js';
 import { ReplicationView } from './view.js';
 
 export interface ReplicationProps {
@@ -35,6 +36,7 @@ type EffectOf<Kind extends ReplicationActorEffect['kind']> = Of<ReplicationActor
 interface Performing {
   readonly context: ReplicationContext;
   readonly view: ReplicationView;
+  readonly traced: TracedWrites;
 }
 
 const MAILBOX_CAPACITY = 8192;
@@ -59,12 +61,13 @@ const PROPOSE_MS = 5000;
 
 export function replicationBehaviour(): Behaviour<ReplicationProps, ReplicationActorState, ReplicationInput, ReplicationActorEffect> {
   const view = new ReplicationView();
+  const traced = new TracedWrites();
   return {
     kind: 'replication',
     mailboxCapacity: MAILBOX_CAPACITY,
     start: () => view.shown(startReplicationActor(view.resets)),
     step: (state, input) => view.shown(stepReplicationActor(state, input)),
-    perform: (effect, context) => decideInRow(EFFECTS, { context, view }, effect),
+    perform: (effect, context) => decideInRow(EFFECTS, { context, traced, view }, effect),
     summarize: (input) => decideInRow(SUMMARIES, undefined, input),
   };
 }
@@ -90,7 +93,10 @@ const EFFECTS: Row<ReplicationActorEffect, Performing, void> = {
   },
   acknowledge,
   answer: ({ context }, { answer, caller }) => context.reply(caller as ReplyTo<typeof answer>, answer),
-  refuse: ({ context }, { caller, error }) => context.fail(caller, errorFromFacts(error)),
+  refuse: ({ context, traced }, { caller, error }) => {
+    traced.ended(caller);
+    context.fail(caller, errorFromFacts(error));
+  },
   judgeAlone,
   noteAhead,
   proposeDead,
@@ -138,11 +144,14 @@ function barrier({ context }: Performing, { run }: EffectOf<'barrier'>): void {
   );
 }
 
-function logWrite({ context }: Performing, { as, input, run, write }: EffectOf<'logWrite'>): void {
+function logWrite({ context, traced }: Performing, { as, input, run, write }: EffectOf<'logWrite'>): void {
   const { key, services } = context.props;
   context.settle(
     services.engine.write(key, as, input),
-    ({ entries, failure }) => ({ kind: 'logged', run, write, entries, failure }),
+    ({ entries, failure }) => {
+      traced.logged(input.caller, input.hops, entries);
+      return { kind: 'logged', run, write, entries, failure };
+    },
     (error) => ({ kind: 'logFailed', run, write, error }),
   );
 }
@@ -156,13 +165,18 @@ function takeOver({ context }: Performing, { entries, previous, run }: EffectOf<
   );
 }
 
-function call({ context }: Performing, { call: number, leader, peer, request, run, since, term }: EffectOf<'call'>): void {
+function call({ context, traced }: Performing, { call: number, leader, peer, request, run, since, term }: EffectOf<'call'>): void {
   const { services, shard } = context.props;
   const to = { shard, since, term };
   const full = request.kind === 'append' ? { ...request, ...to, leader } : { ...request, ...to };
+  const ended = request.kind === 'append' ? traced.sent(peer, request.entries) : undefined;
   services.calls.call(peer, full, CALL_MS[request.kind]).then(
-    (answer) => context.report({ kind: 'answered', run, peer, call: number, answer }),
+    (answer) => {
+      ended?.();
+      context.report({ kind: 'answered', run, peer, call: number, answer });
+    },
     (error: unknown) => {
+      ended?.();
       const isLost = error instanceof LostAnswer;
       context.report({ kind: 'callFailed', run, peer, call: number, error: errorFacts(error), isLost });
     },
@@ -195,9 +209,10 @@ function answerWith<Answer>(context: ReplicationContext, caller: ReplyTo<Answer>
 }
 
 /** Answers a write. If it waits to be visible, waits on for what only this node sees: deferred points, the index of every segment. */
-function acknowledge({ context }: Performing, { failure, input, numbers }: EffectOf<'acknowledge'>): void {
+function acknowledge({ context, traced }: Performing, { failure, input, numbers }: EffectOf<'acknowledge'>): void {
   const { entry, key, services, shard } = context.props;
   const { caller, deadlineMs, operation, until } = input;
+  traced.ended(caller);
   if (failure !== null) {
     context.fail(caller, errorFromFacts(failure));
     return;

@@ -1,4 +1,4 @@
-/** Fields that filters ask for and that have no payload index, as readers tell of them. */
+/** Fields that filters of reads and writes ask for and that have no payload index, as readers and writers tell of them. */
 
 import type { FieldType } from '../../protocols/model/collection.js';
 import type { SeenScan } from '../../storage/reader/seen-scans.js';
@@ -62,8 +62,8 @@ function issueOf({ collection, field, milliseconds, reads, rows, sinceMs, types 
     id: `UNINDEXED_FIELD/${collection}/${field}`,
     description:
       `Filters on \`${field}\` of collection \`${collection}\` read payloads, as the field has no payload index: ` +
-      `${counted(reads, 'read')}, ${counted(rows, 'payload')} (${counted(Math.round(each), 'payload')} each), ` +
-      `${(milliseconds / 1000).toPrecision(3)} s of the readers' time.`,
+      `${counted(reads, 'request')}, ${counted(rows, 'payload')} (${counted(Math.round(each), 'payload')} each), ` +
+      `${(milliseconds / 1000).toPrecision(3)} s of threads' time.`,
     solution: `Make a payload index of type ${type} for \`${field}\`. Filters are then decided without payloads.`,
     timestamp: new Date(sinceMs).toISOString(),
     count: reads,

@@ -8,7 +8,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
 import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
-import type { Explanation } from '../../protocols/model/explanation.js';
+import { type CallTrace, takeTrace } from '../../protocols/model/explanation.js';
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
@@ -46,7 +46,7 @@ export class GrpcReaderDoor {
   private readonly byCollection = new CollectionStats();
   private readonly services: PointsServices;
   /** Calls that the main thread has not answered. */
-  private readonly calls = new Map<number, (outcome: ServedOutcome, trace: Explanation | null) => void>();
+  private readonly calls = new Map<number, (outcome: ServedOutcome, trace: CallTrace | null) => void>();
   private nextId = 1;
 
   constructor(
@@ -225,7 +225,7 @@ export class GrpcReaderDoor {
     ]);
     return new Promise((resolve) => {
       this.calls.set(id, (outcome, told) => {
-        if (trace !== undefined) trace.explanation = told;
+        if (trace !== undefined) takeTrace(trace, told);
         resolve(outcome);
       });
     });

@@ -1,7 +1,7 @@
 /** The gRPC servers of the readers, as the main thread sees them: it answers what they hand on. */
 
 import { GRPC_METHOD_NAMES, type GrpcMethodName } from '../../protocols/grpc/method-names.js';
-import type { CallTrace } from '../../protocols/model/explanation.js';
+import { type CallTrace, emptyTrace } from '../../protocols/model/explanation.js';
 import { callerFrom } from '../access/door-access.js';
 import { type DoorThreads, laneOf, ReaderServers } from '../context/reader-servers.js';
 import type { DoorServices } from '../context/services.js';
@@ -29,7 +29,7 @@ export async function openGrpcInReaders(
       return;
     }
     const { credential, deadlineMs, fields, heavy, id, isTraced, message, path } = told;
-    const trace: CallTrace | undefined = isTraced ? { explanation: null } : undefined;
+    const trace: CallTrace | undefined = isTraced ? emptyTrace() : undefined;
     const served = methods.get(path) as Served;
     const caller = callerFrom(services.access?.callers, credential);
     const outcome = await served(Buffer.from(message.buffer, message.byteOffset, message.length), deadlineMs, {
@@ -40,7 +40,7 @@ export async function openGrpcInReaders(
       trace,
     });
     const [own, transfer] = packed(outcome);
-    port.postMessage({ kind: 'outcome', id, outcome: own, trace: trace?.explanation ?? null } satisfies ToGrpcDoor, transfer);
+    port.postMessage({ kind: 'outcome', id, outcome: own, trace: trace ?? null } satisfies ToGrpcDoor, transfer);
   });
   const access = services.access?.callers.settings ?? null;
   const audit = services.audit?.settings ?? null;

@@ -1,6 +1,6 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
-import type { Explanation } from '../../protocols/model/explanation.js';
+import type { CallTrace } from '../../protocols/model/explanation.js';
 import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
 import type { AccessSettings } from '../access/known-callers.js';
 import type { AuditSettings } from '../audit/audit-log.js';
@@ -49,7 +49,7 @@ export interface GrpcReaderSettings {
 
 export type ToGrpcDoor =
   /** To the call of this id. trace: how it was carried out, for the trace of the call. */
-  { readonly kind: 'outcome'; readonly id: number; readonly outcome: ServedOutcome; readonly trace: Explanation | null } | ServerOrder;
+  { readonly kind: 'outcome'; readonly id: number; readonly outcome: ServedOutcome; readonly trace: CallTrace | null } | ServerOrder;
 
 /** A call for the main thread. */
 export interface GrpcDoorCall {

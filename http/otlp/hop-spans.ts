@@ -1,6 +1,7 @@
-/** Spans of what a read went through: shards, segments and searches, below the span of the request. */
+/** Spans of what a call went through, below the span of the request: shards, segments and searches of a read; shards, leaders, replicas and writers of a write. */
 
 import type { ExplainedSearch, ExplainedSegment, ExplainedShard, Explanation } from '../../protocols/model/explanation.js';
+import type { WriteHop } from '../../protocols/model/write-hop.js';
 import type { AttributeValue, TraceSpan } from './span.js';
 
 /** Of one request: a collection of very many segments would fill the queue. */
@@ -52,6 +53,18 @@ export function hopSpans(request: TraceSpan, { shards, stages }: Explanation, ne
     roundUs += Math.max(...round.map(({ time_us: us }) => us));
   }
   return spans.slice(0, SPANS_MAX);
+}
+
+/** Hops of a write, each below the one that it is part of. */
+export function writeSpans(request: TraceSpan, hops: readonly WriteHop[], newId: () => string): readonly TraceSpan[] {
+  return hops.flatMap((hop) => writeSpan(request, hop, newId)).slice(0, SPANS_MAX);
+}
+
+function writeSpan({ spanId, traceId }: TraceSpan, hop: WriteHop, newId: () => string): readonly TraceSpan[] {
+  const { endUs, facts, hops, name, startUs } = hop;
+  const place = { traceId, spanId: newId(), parentSpanId: spanId };
+  const span: TraceSpan = { ...place, name, kind: 'internal', startUs, endUs, attributes: facts, isError: false };
+  return [span, ...hops.flatMap((inner) => writeSpan(span, inner, newId))];
 }
 
 function roundsOf(shards: readonly ExplainedShard[]): readonly (readonly ExplainedShard[])[] {

@@ -5,12 +5,13 @@
  */
 
 import { crypto } from '../../protocols/late-modules.js';
-import type { CallTrace } from '../../protocols/model/explanation.js';
+import { emptyTrace } from '../../protocols/model/explanation.js';
+import { traceNowUs } from '../../storage/threads/clock.js';
 import type { Caller } from '../access/caller.js';
 import { givenRequestId, type RequestOrigin } from '../audit/origin.js';
 import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
 import { parseTraceParent, type TraceParent } from '../context/traceparent.js';
-import { hopSpans } from './hop-spans.js';
+import { hopSpans, writeSpans } from './hop-spans.js';
 import { type OtlpAddress, postOtlp } from './post.js';
 import { afterSend, SendQueue } from './send-queue.js';
 import { type AttributeValue, type TraceSpan, tracesBody } from './span.js';
@@ -68,18 +69,17 @@ export class TraceLog implements CallLog {
     const given = origin.field('traceparent');
     const parent = given === undefined ? null : parseTraceParent(given);
     if (!(parent === null ? this.random() < this.settings.ratio : parent.isSampled)) return null;
-    const startMs = performance.now();
-    const startUs = (performance.timeOrigin + startMs) * 1000;
+    const startUs = traceNowUs();
     const requestId = givenRequestId(origin);
     const { address } = origin;
-    const trace: CallTrace = { explanation: null };
+    const trace = emptyTrace();
     const end: EndCall = (status) => {
       const span: TraceSpan = {
         ...placeIn(parent),
         name: collection === null ? name : `${name} ${collection}`,
         kind: 'server',
         startUs,
-        endUs: startUs + (performance.now() - startMs) * 1000,
+        endUs: traceNowUs(),
         attributes: {
           'db.operation.name': name,
           ...(collection === null ? {} : { 'db.collection.name': collection }),
@@ -89,8 +89,9 @@ export class TraceLog implements CallLog {
         },
         isError: status === null ? false : protocol === 'grpc' ? GRPC_FAULTS.has(status) : status >= 500,
       };
-      const { explanation } = trace;
-      this.#add(explanation === null ? [span] : [span, ...hopSpans(span, explanation, () => randomId(8))]);
+      const { explanation, hops } = trace;
+      const newId = () => randomId(8);
+      this.#add([span, ...(explanation === null ? [] : hopSpans(span, explanation, newId)), ...writeSpans(span, hops, newId)]);
     };
     return Object.assign(end, { trace });
   }

@@ -43,8 +43,8 @@ export const IMPORT_TOOL: Tool = {
   usage: `Usage: troupe import <collection> <file> [options]
        troupe import <collection> <http://server> [options]
 
-Writes the points of a file, or a whole collection of another server of this API: settings, payload indexes, vectors, payloads. A collection
-that is missing is made. An import that was stopped goes on where it was, when the same command is given again.
+Writes the points of a file, or a whole collection of another server of this API: settings, payload indexes, vectors, payloads, and in the end
+its aliases whose names are free here. A collection that is missing is made. An import that was stopped goes on where it was, when the same command is given again.
 
   troupe import cities cities.jsonl
   troupe import digits digits.npy --number-rows --distance Euclid --payloads digits.jsonl
@@ -201,12 +201,13 @@ function vectorColumn(text: string): { name: string; column: string } {
   return at < 0 ? { name: '', column: text } : { name: text.slice(0, at), column: text.slice(at + 1) };
 }
 
-function resultText({ before, collection, digests, points, problems, seconds, total }: ImportResult): string {
+function resultText({ aliases, before, collection, digests, points, problems, seconds, total }: ImportResult): string {
   const rate = seconds > 0 ? `, ${countText(Math.round(points / seconds))} points/s` : '';
   const earlier = before > 0 ? ` (${countText(before)} before)` : '';
   return [
     `${collection}: ${countText(points)} points were written${earlier} in ${seconds.toFixed(1)} s${rate}; it has ${countText(total)}\n`,
     digests === null ? '' : `digests: ${digests.source} at the source, ${digests.target} here\n`,
+    aliases.length === 0 ? '' : `aliases: ${aliases.join(', ')}\n`,
     problems.length === 0 ? '' : `${problems.length} differences were found\n`,
   ].join('');
 }

@@ -51,6 +51,25 @@ export function copiedSettings({ config, payload_schema: schema }: Pick<Info, 'c
   };
 }
 
+type Alias = ResultOf<'get_collections_aliases'>['aliases'][number];
+
+/** Which aliases of a source a copy can get, and which are names of other collections already, and of which. here: all aliases and collections there. */
+export function freeAliases(
+  aliases: readonly Alias[],
+  here: readonly Alias[],
+  collections: readonly { readonly name: string }[],
+  copy: string,
+): { readonly free: readonly string[]; readonly taken: ReadonlyMap<string, string> } {
+  const meant = new Map(here.map(({ alias_name: alias, collection_name: name }) => [alias, name]));
+  for (const { name } of collections) meant.set(name, name);
+  const names = aliases.map(({ alias_name: alias }) => alias);
+  const taken = names.flatMap((alias): [string, string][] => {
+    const name = meant.get(alias);
+    return name === undefined || name === copy ? [] : [[alias, name]];
+  });
+  return { free: names.filter((alias) => !meant.has(alias)), taken: new Map(taken) };
+}
+
 /** Objects without members that are null, at any depth but within lists. */
 function withoutNulls(value: Record<string, unknown>): Record<string, unknown> {
   const kept = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined);

@@ -5,7 +5,7 @@ import { apiPath, type NodeConnection } from '../client/connection.js';
 import { ProgressBar } from '../client/progress.js';
 import { countText } from '../client/tables.js';
 import { EXIT, ToolError } from '../client/tool.js';
-import { copiedSettings, storedVectors } from './collection-copy.js';
+import { copiedSettings, freeAliases, storedVectors } from './collection-copy.js';
 import { copyPoints } from './copy-points.js';
 import { type FileOptions, openFileSource } from './file-source.js';
 import { inferredVectors } from './inferred-vectors.js';
@@ -41,6 +41,8 @@ export interface ImportResult {
   readonly digests: { readonly source: string; readonly target: string } | null;
   /** What differs from the source. */
   readonly problems: readonly string[];
+  /** Aliases of the source that the collection has got. */
+  readonly aliases: readonly string[];
 }
 
 type Info = ResultOf<'get_collection'>;
@@ -65,7 +67,7 @@ export async function importFile(node: NodeConnection, file: FileOptions, distan
   const all = written.points + written.before;
   const isShort = options.verify !== 'none' && total < all && !options.add;
   if (isShort) options.tell(`${countText(all - total)} rows have an id of another row, which the last of them has replaced`);
-  return { ...written, collection, total, digests: null, problems: [] };
+  return { ...written, collection, total, digests: null, problems: [], aliases: [] };
 }
 
 async function firstPoint(source: PointSource, path: string): Promise<object> {
@@ -110,7 +112,26 @@ export async function importFromServer(
     if (digests.source !== digests.target)
       problems.push(`the digest of all points is ${digests.source} at the source, ${digests.target} here`);
   }
-  return { ...written, collection, total: await countHere(node, collection), digests, problems };
+  // Clients that ask by an alias should not meet a copy that is not whole.
+  const aliases = problems.length === 0 ? await copyAliases(node, source, options) : [];
+  return { ...written, collection, total: await countHere(node, collection), digests, problems, aliases };
+}
+
+/** Gives the collection the aliases of its source. Names that are taken here stay what they are. */
+async function copyAliases(
+  node: NodeConnection,
+  source: PlacedCollection,
+  { collection, tell }: ImportOptions,
+): Promise<readonly string[]> {
+  const { aliases } = await source.node.result<ResultOf<'get_collection_aliases'>>('GET', apiPath`/collections/${source.name}/aliases`);
+  if (aliases.length === 0) return [];
+  const here = await node.result<ResultOf<'get_collections_aliases'>>('GET', '/aliases');
+  const { collections } = await node.result<ResultOf<'get_collections'>>('GET', '/collections');
+  const { free, taken } = freeAliases(aliases, here.aliases, collections, collection);
+  for (const [alias, name] of taken) tell(`the alias ${alias} is not copied: it is a name of ${name} here`);
+  const actions = free.map((alias) => ({ create_alias: { alias_name: alias, collection_name: collection } }));
+  if (actions.length > 0) await node.result('POST', '/collections/aliases', { actions });
+  return free;
 }
 
 /** Makes what is missing: the collection, its shard keys and payload indexes. Errors: ToolError for a collection with points of its own. */

@@ -3,6 +3,8 @@
  * thread follow one another, so what a segment took is the sum of its stages. Asked for by `explain: true`.
  */
 
+import type { HopNotes } from './write-hop.js';
+
 /** A part of the work of one thread. */
 export interface ExplainedStage {
   readonly stage: string;
@@ -133,7 +135,19 @@ export interface ExplainRequest {
   readonly trace?: CallTrace;
 }
 
-/** What a trace tells of a read. */
+/** What a trace tells of a call: how a read was carried out, or what a write went through. */
 export interface CallTrace {
   explanation: Explanation | null;
+  readonly hops: HopNotes;
+}
+
+export function emptyTrace(): CallTrace {
+  return { explanation: null, hops: [] };
+}
+
+/** Takes what another thread tells; null: nothing. */
+export function takeTrace(trace: CallTrace, told: CallTrace | null): void {
+  if (told === null) return;
+  trace.explanation = told.explanation;
+  trace.hops.push(...told.hops);
 }

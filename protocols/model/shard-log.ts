@@ -8,6 +8,7 @@
 import type { PeerId } from './cluster.js';
 import type { UndecodedUpdate } from './update.js';
 import type { HardwareUsage } from './usage.js';
+import type { HopNotes } from './write-hop.js';
 
 /** Which operation of a shard's log this is. Two logs that have the same tag are the same up to there. */
 export interface LogTag {
@@ -71,6 +72,8 @@ export interface TimedWrite extends ShardWrite {
    * in a reader and in the replica, costs a tenth of an upload. Whoever writes it may give the body's memory away.
    */
   readonly undecoded?: UndecodedUpdate;
+  /** Where present, the write is part of a trace, and what it goes through on this node is noted here. */
+  readonly hops?: HopNotes;
 }
 
 /** What a leader gives to its next operations. */

@@ -90,6 +90,8 @@ export class PortionedFilter {
   private readonly undecided: Uint32Array;
   /** Null: indexes have decided all rows. */
   private readonly test: RowTest | null;
+  /** Conditions that need payloads. */
+  private readonly open: readonly Condition[];
   private next = 0;
 
   constructor(
@@ -102,6 +104,7 @@ export class PortionedFilter {
     this.undecided = maybe.slice();
     subtract(this.undecided, yes);
     this.test = isEmptyBits(this.undecided) ? null : compileFilter(filter, contextOf(evaluation));
+    this.open = evaluation.open;
   }
 
   /** Number of rows whose payload has to be read. */
@@ -111,8 +114,18 @@ export class PortionedFilter {
 
   /** Reads the payloads of up to `countMax` rows. wanted: rows that it says no to need no answer. Returns whether all rows are decided. */
   decide(countMax: number, wanted: (row: number) => boolean): boolean {
-    const { passed, source, test, undecided } = this;
+    const { source, test } = this;
     if (test === null) return true;
+    const ended = source.beginScan?.(this.open, Math.min(countMax, this.undecidedRows));
+    try {
+      return this.decideBy(test, countMax, wanted);
+    } finally {
+      ended?.();
+    }
+  }
+
+  private decideBy(test: RowTest, countMax: number, wanted: (row: number) => boolean): boolean {
+    const { passed, source, undecided } = this;
     for (let count = 0; this.next < source.rows; this.next++) {
       const row = this.next;
       if ((row & 31) === 0 && undecided[row >>> 5] === 0) this.next += 31;

@@ -194,6 +194,7 @@ export class EnginePool implements ShardLogPort {
       this.readerPool,
       {
         watchDeadline,
+        scans: (scans) => this.onScans(scans),
         tellStats: (stats) => {
           for (const listener of this.statsListeners) listener(stats);
         },

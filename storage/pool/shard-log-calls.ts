@@ -26,7 +26,7 @@ export class ShardLogCalls implements ShardLogPort {
   ) {}
 
   async write(key: ReplicaKey, as: LeaderTag, asked: TimedWrite): Promise<LogWritten> {
-    const { deadlineMs, operations, undecoded, until, usage: measured } = asked;
+    const { deadlineMs, hops, operations, undecoded, until, usage: measured } = asked;
     if (this.disk !== undefined && needsRoom(asked)) this.disk.require(operations.reduce((sum, { length }) => sum + length, 0));
     const copies = operations.map(undecoded === undefined ? copyOf : givenAway);
     const write: TimedWrite = {
@@ -35,10 +35,12 @@ export class ShardLogCalls implements ShardLogPort {
       deadlineMs,
       ...(measured === undefined ? {} : { usage: measured }),
       ...(undecoded === undefined ? {} : { undecoded }),
+      ...(hops === undefined ? {} : { hops: [] }),
     };
     const { usage, value } = await this.send(key, { kind: 'write', id: 0, key, as, write }, copies);
     if (usage !== null && measured !== undefined) addUsage(measured, usage);
-    const { carriedOut, failure, shape, tags, timeMs } = value as WrittenTags;
+    const { carriedOut, failure, hop, shape, tags, timeMs } = value as WrittenTags;
+    if (hop !== undefined) hops?.push(hop);
     if (undecoded !== undefined && shape !== undefined) undecoded.shape = shape;
     const entries = tags.map((tag, at) => ({
       tag,

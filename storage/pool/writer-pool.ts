@@ -12,6 +12,7 @@ import { isMarkedMade } from '../disk/format-marker.js';
 import { lacking } from '../disk/machine.js';
 import type { MemoryBudget } from '../memory/budget.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
+import type { SeenScan } from '../reader/seen-scans.js';
 import { readSleepRecord } from '../replica/sleep-record.js';
 import { unkeyedShards } from '../sharding/keys.js';
 import { CommonMemories } from '../threads/common-memories.js';
@@ -52,6 +53,8 @@ export interface WriterPoolEvents {
   /** A write has this deadline (`steadyNowMs()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
   tellStats(stats: ReplicaStats): void;
+  /** See `EnginePool.onScans`. */
+  scans(scans: readonly SeenScan[]): void;
   /** The replica cannot go on. */
   tellFailed(key: ReplicaKey, error: TroupeError): void;
   tellWorker(event: WorkerEvent): void;
@@ -481,6 +484,9 @@ export class WriterPool {
         return;
       case 'stats':
         this.takeStats(message.stats);
+        return;
+      case 'scans':
+        this.on.scans(message.scans);
         return;
       case 'failed': {
         const replica = this.replicas.get(message.key);

@@ -1,5 +1,5 @@
 /**
- * Filters for which a reader had to read payloads, as no index has their fields: counted here, and told to the main thread together, so that
+ * Filters for which a reader or writer had to read payloads, as no index has their fields: counted here, and told to the main thread together, so that
  * they cost it nothing for each request.
  */
 
@@ -13,7 +13,7 @@ export interface SeenScan {
   readonly field: string;
   /** Of the index that would spare it. */
   readonly type: FieldType;
-  /** Reads, or the portions of reads that fell to one node. */
+  /** Reads, the portions of reads that fell to one node, or operations by filter. */
   readonly reads: number;
   /** Payloads that were read. */
   readonly rows: number;

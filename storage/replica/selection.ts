@@ -36,6 +36,7 @@ export class PointSelection {
     among: ReadonlySet<number> | null = null,
     private readonly mayLack = false,
   ) {
+    if (selector.kind === 'filter') transaction.nextFilter();
     const segments = transaction.segments.filter(({ id, live }) => live > 0 && (among === null || among.has(id)));
     this.chosen = segments.map((segment): Chosen => {
       const rowCount = segment.rows;

@@ -42,7 +42,7 @@ import { giveBackMemory, makeAppendable, type RowItems, SegmentRows } from './se
 import { holdsSleepRecord, writeSleepRecord } from './sleep-record.js';
 import type { IsOver } from './slices.js';
 import type { StaleBuckets } from './stale.js';
-import { fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
+import { type FilterScans, fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 import type { Unfinished } from './unfinished.js';
 
 export interface ReplicaHooks {
@@ -61,6 +61,8 @@ export interface ReplicaHooks {
   pause(): Promise<void>;
   /** The log is kept for restores to a point in time, too (Kept-K5). */
   readonly isRestorable?: boolean;
+  /** See `TransactionHost`. */
+  readonly scans?: FilterScans;
 }
 
 /** For so long the figures of the database are taken for those of now. */
@@ -435,6 +437,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   /** Lets the log lose operations that it kept for the checkpoint. */
   releaseCheckpoint(): void {
     this.retention.endCheckpoint();
+  }
+
+  get scans(): FilterScans | undefined {
+    return this.hooks.scans;
   }
 
   /** A transaction for reading only. */

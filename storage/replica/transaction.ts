@@ -10,7 +10,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { parseStored, parseValues } from '../../protocols/json.js';
 import { type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
-import type { Filter } from '../../protocols/model/filter.js';
+import type { Condition, Filter } from '../../protocols/model/filter.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import { matchesPayload } from '../../query/filter/predicate.js';
@@ -67,6 +67,14 @@ export interface ReplicaShape {
   readonly unfinished: Unfinished | null;
 }
 
+/** Counts filters for which payloads are read, as no index has their fields. */
+export interface FilterScans {
+  /** What follows belongs to another operation. */
+  next(): void;
+  /** Called before `rows` payloads are read for these conditions; the answer is called when they are read. Undefined: nothing is to be told. */
+  begin(conditions: readonly Condition[], schemaOf: (field: string) => FieldSchema | undefined, rows: number): (() => void) | undefined;
+}
+
 /** The part of a replica that a transaction uses. */
 export interface TransactionHost {
   readonly environment: Environment;
@@ -83,6 +91,8 @@ export interface TransactionHost {
   makeSegment(segments: readonly SegmentRows[], items?: RowItems): SegmentRows;
   /** Whether new rows are deferred, given these segments. */
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean;
+  /** Absent: filters that read payloads are not counted. */
+  readonly scans?: FilterScans | undefined;
   /** Called before the commit that makes the set current. */
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void;
 }
@@ -564,6 +574,11 @@ export class Transaction {
     return useless.length > 0;
   }
 
+  /** The filters that follow are those of another operation. */
+  nextFilter(): void {
+    this.host.scans?.next();
+  }
+
   /** A segment as filters see it. */
   filterSource(segment: SegmentRows): FilterSource {
     return {
@@ -577,6 +592,7 @@ export class Transaction {
         }),
       hasVector: (name, row) => hasVectorNamed(segment, name, row),
       fieldSchema: (key) => this.fieldSchema(key),
+      beginScan: (conditions, rows) => this.host.scans?.begin(conditions, (key) => this.fieldSchema(key), rows),
     };
   }
 

@@ -29,6 +29,11 @@ export function steadyNowMs(): number {
   return Math.floor(offsetMs + performance.now());
 }
 
+/** As `steadyNowMs`, in microseconds: spans of a trace begin and end by it. */
+export function traceNowUs(): number {
+  return (offsetMs + performance.now()) * 1000;
+}
+
 /** The system's date, in milliseconds: what entries of a log are given, and nothing is decided by. */
 export function dateMs(): number {
   return Date.now();

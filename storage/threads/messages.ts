@@ -16,6 +16,7 @@ import type { LeaderTag, LogTag, ShardEntry, TimedWrite } from '../../protocols/
 import type { UnknownField, UnknownFields } from '../../protocols/model/unknown-fields.js';
 import type { UpdateShape, WriteOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
+import type { WriteHop } from '../../protocols/model/write-hop.js';
 import type { DatabaseSpace } from '../disk/lmdb.js';
 import type { GatherPlace } from '../gather/access.js';
 import type { SharedTokens } from '../limits/tokens.js';
@@ -429,6 +430,8 @@ export interface WrittenTags {
   readonly failure: ErrorFacts | null;
   /** Of a request that was undecoded. */
   readonly shape?: UpdateShape;
+  /** Of a write that is part of a trace. */
+  readonly hop?: WriteHop;
 }
 
 export type FromWriter =
@@ -458,6 +461,8 @@ export type FromWriter =
   | { readonly kind: 'published'; readonly key: ReplicaKey; readonly generation: number }
   /** State of a replica after commits that no answer reported (writes that did not wait). */
   | { readonly kind: 'stats'; readonly stats: ReplicaStats }
+  /** Filters of operations for which payloads were read. */
+  | { readonly kind: 'scans'; readonly scans: readonly SeenScan[] }
   /** The replica cannot go on (its files are damaged, its disk refuses): its actor becomes Dead. */
   | { readonly kind: 'failed'; readonly key: ReplicaKey; readonly error: ErrorFacts };
 

@@ -9,6 +9,7 @@ import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { LmdbError } from '../disk/lmdb.js';
+import type { SeenScans } from '../reader/seen-scans.js';
 import type { LogRetention } from '../replica/log-retention.js';
 import type { Pause } from '../replica/operations.js';
 import type { IsOver } from '../replica/slices.js';
@@ -48,6 +49,8 @@ export interface WriterPort {
   left(bytes: number): void;
   /** A log is open from now on, or not any more. */
   logs: LogKeeping;
+  /** Of all replicas of this thread. */
+  scans: SeenScans;
 }
 
 /** Pauses between tries to apply what is logged: each twice the one before it, up to the longest. After about a minute it is given up. */
@@ -418,6 +421,10 @@ export class ReplicaWriter implements KeptLog {
       beginPortion: () => port.beginPortion(),
       pause: () => this.pauseOpening(),
       isRestorable: port.logs.isRestorable,
+      scans: {
+        next: () => port.scans.nextRead(),
+        begin: (conditions, schemaOf, rows) => port.scans.begin(key.slice(0, key.lastIndexOf('/')), conditions, schemaOf, rows),
+      },
     };
   }
 

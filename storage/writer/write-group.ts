@@ -7,6 +7,7 @@ import type { LogTag, TimedWrite } from '../../protocols/model/shard-log.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import type { UpdateShape } from '../../protocols/model/update.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
+import type { WriteHop } from '../../protocols/model/write-hop.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
 import type { AppliedUpdate, NumberedOperation, Pause } from '../replica/operations.js';
@@ -14,6 +15,7 @@ import type { ReplicaStore } from '../replica/store.js';
 import { decodeEncoded, decodeShared, decodeWriteRequest } from '../requests/decode-update.js';
 import { ringsOf } from '../sharding/keys.js';
 import { neededPoints } from '../sharding/split-operation.js';
+import { traceNowUs } from '../threads/clock.js';
 import { turnTooLate } from '../threads/deadline.js';
 import type { ToWriter, WrittenTags } from '../threads/messages.js';
 
@@ -141,6 +143,7 @@ function planWrite(
   timeMs: number,
 ): Planned {
   if (write.deadlineMs <= nowMs) throw turnTooLate();
+  const startUs = write.hops === undefined ? null : traceNowUs();
   const usage = write.usage === undefined ? null : noUsage();
   const { operations: decoded, shape } = decodeWrite(write, store.config.params);
   const tags = nextTags(log.last, as, decoded.length);
@@ -157,6 +160,7 @@ function planWrite(
     const carriedOut = failed === -1 ? tags.length : failed;
     return {
       ...(shape === null ? {} : { shape }),
+      ...(startUs === null ? {} : { hop: writerHop(startUs, tags.length) }),
       tags,
       timeMs,
       carriedOut,
@@ -166,6 +170,11 @@ function planWrite(
   const mayFail = decoded.some(({ operation }) => neededPoints(operation).length > 0);
   const until = write.until === 'logged' ? 'logged' : 'applied';
   return { id, until, numbered, mayFail, answer, usage };
+}
+
+/** With other writes of its group: what they take is in it, too. */
+function writerHop(startUs: number, operations: number): WriteHop {
+  return { name: 'writer', startUs, endUs: traceNowUs(), facts: { 'thread.name': 'writer', 'troupe.operations': operations }, hops: [] };
 }
 
 interface DecodedWrite {

@@ -4,6 +4,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
+import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { CommonMemories } from '../threads/common-memories.js';
@@ -54,6 +55,7 @@ const writerPort: WriterPort = {
   collectGarbageSoon: () => garbage.soon(),
   left: (bytes) => memory.left.add(bytes),
   logs,
+  scans: new SeenScans((scans) => port.postMessage({ kind: 'scans', scans } satisfies FromWriter)),
 };
 
 /** Takes what has come meanwhile, so that a group gets as large as the load asks for. */

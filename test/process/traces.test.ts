@@ -56,12 +56,17 @@ test('requests of a recorded trace become its spans over each way, others become
     ['upsert_points c', '200'],
   ]);
   for (const { parentSpanId, traceId } of spans) assert.deepEqual([traceId, parentSpanId], [TRACE, CALLER_SPAN]);
-  // What each of the two counts went through, whichever thread had the connection.
-  const counts = spans.filter(({ name }) => name === 'count_points c').map(({ spanId }) => spanId);
-  const shards = collector.spans.filter(({ name }) => name === 'shard 0');
-  assert.deepEqual(shards.map(({ parentSpanId }) => parentSpanId).sort(), counts.sort());
-  const segment = collector.spans.find(({ name, parentSpanId }) => name.startsWith('segment') && parentSpanId === shards[0]?.spanId);
-  assert.equal(attribute(segment, 'troupe.segment_kind'), 'appendable');
+  // What each of the two counts and the upsert went through, whichever thread had the connection.
+  const [upsert, ...counts] = ['upsert_points c', 'count_points c'].flatMap((name) => spans.filter((span) => span.name === name));
+  const below = (parent: (typeof spans)[number] | undefined) =>
+    collector.spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId);
+  for (const count of counts) {
+    const [shard] = below(count);
+    const [segment] = below(shard);
+    assert.deepEqual([shard?.name, attribute(segment, 'troupe.segment_kind')], ['shard 0', 'appendable']);
+  }
+  const [written] = below(upsert);
+  assert.deepEqual([written?.name, below(written).map(({ name }) => name)], ['shard 0', ['writer']]);
   const names = await until(
     async () => collector.metrics,
     ({ length }) => length > 0,

@@ -36,6 +36,7 @@ const SHAPES: Shapes = {
     until: (value) => isUntil(value) || value === 'shown',
     timeoutMs: isTime,
     measured: isFlag,
+    isTraced: (value) => value === undefined || isFlag(value),
     ...spread,
   },
   missing: { shard, ids: listOf(isId), timeoutMs: isTime, shardMapVersion: isCount },

@@ -138,11 +138,11 @@ async function read(services: DoorServices, route: ReadRoute, call: RestCall, st
 }
 
 async function write(services: DoorServices, route: WriteRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { caller, path, query } = call;
+  const { caller, path, query, trace } = call;
   const { wait, timeoutSeconds } = checkedWrite(path, query);
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
-  const own = { path, query: query as Query, body, caller, consistency: undefined, timeoutSeconds, unknownFields };
+  const own = { path, query: query as Query, body, caller, consistency: undefined, timeoutSeconds, trace, unknownFields };
   const raw = pointsRequest(services, own);
   const result = await services.node.write(path.collection_name as string, route.engine, wait, raw);
   noteUnknown(services, route, unknownFields);

@@ -8,7 +8,7 @@
 import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
-import type { Explanation } from '../../../protocols/model/explanation.js';
+import { type CallTrace, takeTrace } from '../../../protocols/model/explanation.js';
 import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import { steadyNowMs } from '../../../storage/threads/clock.js';
@@ -60,7 +60,7 @@ export class ReaderDoor {
   readonly #tls: TlsSockets | null;
   readonly #counts: SharedCounts;
   /** Calls that the main thread has not answered. */
-  readonly #calls = new Map<number, (reply: RestReply | null, trace: Explanation | null) => void>();
+  readonly #calls = new Map<number, (reply: RestReply | null, trace: CallTrace | null) => void>();
   /** Fixed answers of the main thread by their row's place, and when it was asked for them. */
   readonly #fixed = new Map<number, { readonly reply: RestReply; readonly askedMs: number }>();
   readonly #piped: PipedConnections;
@@ -273,7 +273,7 @@ export class ReaderDoor {
     this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy, isTraced: trace !== undefined }, transfer);
     return new Promise((resolve) => {
       this.#calls.set(id, (reply, told) => {
-        if (trace !== undefined) trace.explanation = told;
+        if (trace !== undefined) takeTrace(trace, told);
         resolve(reply);
       });
     });

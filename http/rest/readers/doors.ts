@@ -3,7 +3,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
-import type { CallTrace, Explanation } from '../../../protocols/model/explanation.js';
+import { type CallTrace, emptyTrace } from '../../../protocols/model/explanation.js';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
 import { callerFrom } from '../../access/door-access.js';
 import { type DoorThreads, laneOf, ReaderServers } from '../../context/reader-servers.js';
@@ -54,7 +54,7 @@ export async function openRestInReaders(
       return;
     }
     const { at, body, credential, fields, heavy, id, isTraced, path, query, url } = message;
-    const trace: CallTrace | undefined = isTraced ? { explanation: null } : undefined;
+    const trace: CallTrace | undefined = isTraced ? emptyTrace() : undefined;
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as PlainRoute,
       at,
@@ -68,7 +68,7 @@ export async function openRestInReaders(
       field: (name) => fields[name],
       trace,
     });
-    const [packedReply, transfer] = packed(id, reply, trace?.explanation ?? null);
+    const [packedReply, transfer] = packed(id, reply, trace ?? null);
     port.postMessage(packedReply, transfer);
   });
   const refuseUnknown = services.unknownFields.refuse;
@@ -92,7 +92,7 @@ export async function openRestInReaders(
 }
 
 /** The body in a buffer of its own, since a message takes the whole buffer of a view along. Long answers are in one already. */
-function packed(id: number, reply: RestReply | null, trace: Explanation | null): [ToDoor, ArrayBuffer[]] {
+function packed(id: number, reply: RestReply | null, trace: CallTrace | null): [ToDoor, ArrayBuffer[]] {
   if (reply === null) return [{ kind: 'reply', id, reply, trace }, []];
   if (reply.isLong === true) return [{ kind: 'reply', id, reply, trace }, [reply.body.buffer as ArrayBuffer]];
   const body = Buffer.allocUnsafeSlow(reply.body.length);

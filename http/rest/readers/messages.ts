@@ -1,6 +1,6 @@
 /** Messages between the REST server of a reader's thread and the main thread. */
 
-import type { Explanation } from '../../../protocols/model/explanation.js';
+import type { CallTrace } from '../../../protocols/model/explanation.js';
 import type { HeavyRead } from '../../../storage/threads/messages.js';
 import type { AccessSettings } from '../../access/known-callers.js';
 import type { AuditSettings } from '../../audit/audit-log.js';
@@ -53,7 +53,7 @@ export interface ReaderDoorSettings {
 
 export type ToDoor =
   /** reply: to the call of this id; null: there is none. trace: how it was carried out, for the trace of the call. */
-  { readonly kind: 'reply'; readonly id: number; readonly reply: RestReply | null; readonly trace: Explanation | null } | ServerOrder;
+  { readonly kind: 'reply'; readonly id: number; readonly reply: RestReply | null; readonly trace: CallTrace | null } | ServerOrder;
 
 /** A plain request for the main thread. at: its row's place. query: the query string. */
 export interface DoorCall {

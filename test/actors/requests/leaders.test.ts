@@ -3,13 +3,15 @@ import { test } from 'node:test';
 import { LeaderWriter } from '../../../actors/requests/leaders.js';
 import { type DataCall, LostAnswer } from '../../../cluster/data-messages.js';
 import { TroupeError } from '../../../protocols/errors.js';
+import { type CallTrace, emptyTrace } from '../../../protocols/model/explanation.js';
 import { noUsage } from '../../../protocols/model/usage.js';
 import { conflict, Peers, UID } from './support.js';
 
 const WRITTEN = { kind: 'written', numbers: [9], status: 'completed', usage: null } as const;
 
-function writerOf(peers: Peers, timeoutMs = 60_000): LeaderWriter {
-  const request = { path: {}, query: {}, body: null, deadlineMs: peers.world.nowMs + timeoutMs, usage: noUsage() };
+function writerOf(peers: Peers, timeoutMs = 60_000, trace?: CallTrace): LeaderWriter {
+  const explain = { wanted: false, explanation: null, ...(trace === undefined ? {} : { trace }) };
+  const request = { path: {}, query: {}, body: null, deadlineMs: peers.world.nowMs + timeoutMs, usage: noUsage(), explain };
   return new LeaderWriter(peers.routes, { collection: 'c', uid: UID, shardMapVersion: UID, operation: 'upsertPoints', request });
 }
 
@@ -30,6 +32,27 @@ test('a part goes to the leader of its shard, with what is left of the time', as
   assert.deepEqual(peers.asked, ['write 0 of 2', 'write 1 of 1']);
   const [first] = heard;
   assert.ok(first?.kind === 'write' && first.timeoutMs === 500 && first.until === 'applied' && first.measured);
+});
+
+test('a leader tells what a write of a trace went through there, by a clock of its own', async () => {
+  const peers = new Peers();
+  peers.agree({ 0: { leader: 2, 1: 'Active', 2: 'Active' } });
+  const heard: (boolean | undefined)[] = [];
+  const hop = { name: 'leader', startUs: 0, endUs: 5, facts: {}, hops: [{ name: 'writer', startUs: 1, endUs: 3, facts: {}, hops: [] }] };
+  peers.answers.set(2, (call) => {
+    heard.push(call.kind === 'write' ? call.isTraced : undefined);
+    return { ...WRITTEN, hop };
+  });
+  await writerOf(peers).write(part(0), 'applied');
+  const trace = emptyTrace();
+  await writerOf(peers, 60_000, trace).write(part(0), 'applied');
+  assert.deepEqual(heard, [undefined, true]);
+  const [shard] = trace.hops;
+  const [leader] = shard?.hops ?? [];
+  const [writer] = leader?.hops ?? [];
+  assert.ok(shard !== undefined && leader !== undefined && writer !== undefined);
+  assert.deepEqual([shard.name, leader.name, writer.name], ['shard 0', 'leader', 'writer']);
+  assert.ok(leader.startUs > 5 && Math.abs(writer.startUs - leader.startUs - 1) < 0.5 && Math.abs(leader.endUs - leader.startUs - 5) < 0.5);
 });
 
 test('a part goes to the own replica without a copy: an engine does not keep the memory of what it is given', async () => {

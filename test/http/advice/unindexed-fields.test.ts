@@ -17,8 +17,8 @@ test('scans of all readers add up to an issue for each field, with what they cos
   );
   assert.equal(
     issues[1]?.description,
-    'Filters on `color` of collection `a b` read payloads, as the field has no payload index: 4 reads, 4,000 payloads (1,000 payloads ' +
-      "each), 0.0400 s of the readers' time.",
+    'Filters on `color` of collection `a b` read payloads, as the field has no payload index: 4 requests, 4,000 payloads (1,000 payloads ' +
+      "each), 0.0400 s of threads' time.",
   );
   assert.deepEqual(issues[1]?.action, {
     method: 'PUT',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hopSpans } from '../../../http/otlp/hop-spans.js';
+import { hopSpans, writeSpans } from '../../../http/otlp/hop-spans.js';
 import type { TraceSpan } from '../../../http/otlp/span.js';
 import type { ExplainedShard, Explanation } from '../../../protocols/model/explanation.js';
 
@@ -64,6 +64,14 @@ test('a segment is below its shard, and what it was searched for below the segme
   assert.deepEqual([segment?.parentSpanId, first?.parentSpanId, second?.parentSpanId], [whole?.spanId, segment?.spanId, segment?.spanId]);
   assert.deepEqual([first?.name, first?.startUs, second?.name, second?.startUs], ['scan', 1010, 'walk', 1040]);
   assert.deepEqual([first?.attributes['troupe.rows_scored'], first?.attributes['troupe.reason']], [7, 'There are few rows.']);
+});
+
+test('a hop of a write is below the one that it is part of', () => {
+  const writer = { name: 'writer', startUs: 1020, endUs: 1030, facts: { 'troupe.operations': 1 }, hops: [] };
+  const hops = [{ name: 'shard 0', startUs: 1010, endUs: 1100, facts: {}, hops: [writer] }];
+  let next = 0;
+  const [shard, inner] = writeSpans(REQUEST, hops, () => `id-${next++}`);
+  assert.deepEqual([shard?.parentSpanId, inner?.parentSpanId, inner?.startUs], ['request', shard?.spanId, 1020]);
 });
 
 test('a request has 200 spans at most below it', () => {

@@ -67,6 +67,9 @@ const SETTINGS = {
 
 async function makeSource(): Promise<void> {
   await client.result('PUT', '/collections/source', SETTINGS);
+  await client.result('POST', '/collections/aliases', {
+    actions: [{ create_alias: { alias_name: 'places', collection_name: 'source' } }],
+  });
   const points = Array.from({ length: POINTS }, (_, n) => ({
     id: n % 3 === 0 ? `00000000-0000-4000-8000-${String(n).padStart(12, '0')}` : n,
     vector: {
@@ -108,6 +111,7 @@ test('an import from a server that is killed goes on where it was, and has all s
   const { code, error, result } = await started(...args).ended;
   assert.equal(code, 0, error);
   assert.match(error, /goes on after/);
+  assert.match(error, /the alias places is not copied: it is a name of source here/);
   assert.deepEqual([result.before, result.points, result.total, result.problems], [before, POINTS - before, POINTS, []]);
   assert.equal(result.digests?.source, result.digests?.target);
   assert.ok(!existsSync(state), 'nothing is left to go on with');

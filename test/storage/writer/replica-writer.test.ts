@@ -3,6 +3,7 @@ import { mock, type TestContext, test } from 'node:test';
 import { outcomeOf, TroupeError } from '../../../protocols/errors.js';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
+import { type SeenScan, SeenScans } from '../../../storage/reader/seen-scans.js';
 import { Operations } from '../../../storage/replica/operations.js';
 import type { FromWriter, ToWriter } from '../../../storage/threads/messages.js';
 import { LogKeeping } from '../../../storage/writer/log-keeping.js';
@@ -18,6 +19,7 @@ const OPERATION = encodeUpdate({ operation: { kind: 'deletePoints', selector: by
 async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => setTimeout(run, ms).unref()) {
   const said: FromWriter[] = [];
   const ended: BrokenInvariant[] = [];
+  const scans: SeenScan[] = [];
   const writer = new ReplicaWriter(
     KEY,
     {
@@ -34,6 +36,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       collectGarbageSoon: () => {},
       left: () => {},
       logs: new LogKeeping(UNLIMITED_LOGS, { now: () => Date.now(), after }),
+      scans: new SeenScans((some) => scans.push(...some), Date.now, setImmediate),
     },
     () => {},
   );
@@ -46,7 +49,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
   };
   const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null, opening: 1 }), said.at(-1)];
   assert.ok(answer !== undefined);
-  return { take, ended, said };
+  return { take, ended, said, scans };
 }
 
 const write = (id: number): ToWriter =>
@@ -57,6 +60,23 @@ const write = (id: number): ToWriter =>
     as: ALONE,
     write: { operations: [OPERATION], until: 'applied', deadlineMs: Date.now() + 5000 },
   }) as ToWriter;
+
+test('a deletion by a filter on a field without an index is counted with the payloads that were read for it', async (t) => {
+  const { scans, take } = await opened(t);
+  const send = async (id: number, operation: 'upsertPoints' | 'deletePoints', body: object) => {
+    const undecoded = { operation, path: {} };
+    const operations = [new TextEncoder().encode(JSON.stringify(body))];
+    const own = { operations, undecoded, until: 'applied', deadlineMs: Date.now() + 5000 };
+    const [answer] = await take({ kind: 'write', id, key: KEY, as: ALONE, write: own } as ToWriter);
+    assert.equal(answer?.kind, 'answer');
+  };
+  const points = Array.from({ length: 100 }, (_, id) => ({ id, vector: [1, 0, 0, 0], payload: { color: id < 30 ? 'red' : 'blue' } }));
+  await send(7, 'upsertPoints', { points });
+  await send(8, 'deletePoints', { filter: { must: [{ key: 'color', match: { value: 'red' } }] } });
+  await new Promise((done) => setImmediate(done));
+  const [scan, ...others] = scans.map(({ milliseconds: _, ...facts }) => facts);
+  assert.deepEqual([scan, others], [{ collection: 'test', field: 'color', type: 'keyword', reads: 1, rows: 100 }, []]);
+});
 
 for (const [what, message] of [
   ['a write', write(7)],
