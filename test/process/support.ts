@@ -52,7 +52,7 @@ export interface CollectionInfo {
 const POLL_MS = 25;
 
 /** Asks again and again until the answer is as wanted, and gives it back; throws with the last one after `timeoutMs`. */
-export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, timeoutMs = 30_000): Promise<T> {
+export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, timeoutMs = 60_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const answer = await ask();
