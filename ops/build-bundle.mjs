@@ -16,6 +16,15 @@ const DIST = join(ROOT, 'dist');
 const FOLDER = join(DIST, 'bundle');
 /** Loaded before all else by each file that a thread starts with. */
 const STACK_TRACES = 'stack-traces.cjs';
+/**
+ * What a thread runs first, in a file of its own. `launch.sh` and the pool have heaps made with an option of V8 (`storage/pool/late-marking.ts`). V8
+ * takes no compiled code that was kept under other options, not even that of Node.js's own modules, so the option is taken back before
+ * the program is loaded.
+ */
+const FIRST = (name) =>
+  `require('node:v8').setFlagsFromString('--initial-old-space-size=0');\nrequire('./${STACK_TRACES}');\nrequire('./${name}-program.cjs');\n`;
+/** A process of its own, whose heap is made without that option. */
+const ALONE = 'checker';
 
 const { THREAD_FILES } = await import(pathToFileURL(join(DIST, 'storage', 'threads', 'entries.js')).href);
 const THREADS = Object.entries(THREAD_FILES).map(([name, file]) => [name, join(DIST, 'storage', 'threads', file)]);
@@ -62,7 +71,10 @@ const smallModules = {
 // Compiled code is kept by the names of files (`launch.sh`), and these names change.
 for (const folder of [FOLDER, join(DIST, '.cache')]) rmSync(folder, { recursive: true, force: true });
 const ENTRIES = [['main', join(DIST, 'ops', 'begin.js')], ['doors', join(DIST, 'http/rest/readers/entry.js')], ...THREADS];
-for (const [name, file] of ENTRIES) await bundleEntry(name, file);
+for (const [name, file] of ENTRIES) {
+  await bundleEntry(name, file);
+  if (name !== ALONE) writeFileSync(join(FOLDER, `${name}.cjs`), FIRST(name));
+}
 copyFileSync(join(ROOT, 'ops', STACK_TRACES), join(FOLDER, STACK_TRACES));
 for (const name of readdirSync(FOLDER)) if (name.endsWith('.cjs')) escapeText(join(FOLDER, name));
 
@@ -83,8 +95,8 @@ async function bundleEntry(name, file) {
     format: 'cjs',
     sourcemap: true,
     // `launch.sh` starts the bundle without `--enable-source-maps`.
-    banner: ({ isEntry }) => (isEntry ? `require('./${STACK_TRACES}');` : ''),
-    entryFileNames: '[name].cjs',
+    banner: ({ isEntry }) => (isEntry && name === ALONE ? `require('./${STACK_TRACES}');` : ''),
+    entryFileNames: name === ALONE ? '[name].cjs' : '[name]-program.cjs',
     chunkFileNames: `${name}-[hash].cjs`,
     // Comments and spaces out: a thread keeps the text of its program. Names stay, for stack traces.
     minify: { compress: false, mangle: false, codegen: true },

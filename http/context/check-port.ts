@@ -2,11 +2,12 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { listenAt } from './listen-at.js';
 
 /** The port, or a free one for 0. Errors: the system's, where another process has it; sharing it would not say so. */
 export async function checkPort(host: string, port: number): Promise<number> {
   const server = createServer();
-  server.listen({ host, port });
+  listenAt(server, { host, port });
   await once(server, 'listening');
   const found = (server.address() as AddressInfo).port;
   server.close();

@@ -1,7 +1,8 @@
 /** Connections of clients of gRPC on one port of one thread, and the deadlines of their calls. */
 
-import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import type { ClientGate } from '../context/client-gate.js';
+import { type ListenPlace, listenAt } from '../context/listen-at.js';
 import { type DoorTls, TlsSockets } from '../context/tls-sockets.js';
 import { Connection, type ConnectionContext } from './connection.js';
 import { TOO_MANY_GRPC, WITHOUT_TLS_GRPC } from './last-words.js';
@@ -52,10 +53,11 @@ export class GrpcListener {
   }
 
   /** Resolves to the port. Errors: those of the system. */
-  listen(options: ListenOptions): Promise<number> {
+  listen(place: ListenPlace): Promise<number> {
     return new Promise((resolve, reject) => {
       this.server.once('error', reject);
-      this.server.listen(options, () => resolve((this.server.address() as AddressInfo).port));
+      this.server.once('listening', () => resolve((this.server.address() as AddressInfo).port));
+      listenAt(this.server, place);
     });
   }
 

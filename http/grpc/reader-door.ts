@@ -3,7 +3,6 @@
  * in this thread if the reader may answer it alone; any other call goes to the main thread as one message and comes back as bytes.
  */
 
-import type { ListenOptions } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
 import { RoutingReader } from '../../protocols/grpc/routing.js';
@@ -86,8 +85,7 @@ export class GrpcReaderDoor {
   async listen(): Promise<void> {
     const { host, port } = this.settings;
     try {
-      // The types are those of an older Node, which cannot share a port.
-      await this.listener.listen({ host, port, reusePort: true } as ListenOptions);
+      await this.listener.listen({ host, port, reusePort: true });
       this.post({ kind: 'listening' });
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;

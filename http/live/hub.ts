@@ -3,11 +3,11 @@
  * while, so that a client whose connection broke goes on where it was. The first client starts that; some time after the last one it ends.
  */
 
-import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { type LiveChange, TOPICS, type Topic } from '../../actors/live/topics.js';
 import type { LiveStreams, NodeApi } from '../../actors/requests/node-api.js';
 import { TroupeError } from '../../protocols/errors.js';
+import { crypto } from '../../protocols/late-modules.js';
 import type { DoorServices } from '../context/services.js';
 import { UnsentBytes } from '../context/unsent-bytes.js';
 import { eventText, HEARTBEAT, parseEventId } from './event-text.js';
@@ -110,7 +110,7 @@ export class LiveHub {
 
   async #begin(): Promise<Epoch> {
     const streams = await this.options.node.live();
-    const id = randomUUID();
+    const id = crypto().randomUUID();
     const unsubscribe = streams.subscribe((change) => this.#tell(id, change));
     const beating = setInterval(() => {
       for (const follower of this.#followers) follower.tell(null, HEARTBEAT);

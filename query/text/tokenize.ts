@@ -7,25 +7,32 @@ const WORDS = /[\p{Alphabetic}\p{N}]+/gu;
 /** A letter of a script without spaces between words, with its marks. */
 const UNSPACED =
   '(?=[\\p{Alphabetic}\\p{N}])[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]\\p{M}*';
-const HAS_UNSPACED = new RegExp(UNSPACED, 'u');
-/** Runs of such letters (in group 1), and words of all others. */
-const RUNS = new RegExp(`((?:${UNSPACED})+)|(?:(?!${UNSPACED})[\\p{Alphabetic}\\p{N}])+`, 'gu');
 
-/** Made when it is first needed: to load the dictionaries takes some 10 ms and 3 MB in each thread. */
+/** Made when they are first needed: a thread takes some 2 ms to read the patterns, and 10 ms and 3 MB to load the dictionaries. */
+let unspacedText: { readonly has: RegExp; readonly runs: RegExp } | undefined;
 let segmenter: Intl.Segmenter | undefined;
 
 /** The words of a text. Those of `prefix`, of which the beginnings are taken, are those of `word`. */
 export function tokensOf(tokenizer: Tokenizer, text: string): readonly string[] {
   if (tokenizer === 'whitespace') return text.match(NOT_SPACE) ?? [];
-  if (tokenizer === 'multilingual' && HAS_UNSPACED.test(text)) return multilingualWords(text);
+  if (tokenizer === 'multilingual' && unspaced().has.test(text)) return multilingualWords(text);
   return text.match(WORDS) ?? [];
+}
+
+/** has: finds such a letter. runs: runs of such letters (in group 1), and words of all others. */
+function unspaced(): { readonly has: RegExp; readonly runs: RegExp } {
+  unspacedText ??= {
+    has: new RegExp(UNSPACED, 'u'),
+    runs: new RegExp(`((?:${UNSPACED})+)|(?:(?!${UNSPACED})[\\p{Alphabetic}\\p{N}])+`, 'gu'),
+  };
+  return unspacedText;
 }
 
 /** Runs of scripts without spaces are cut where the dictionaries of ICU find words. */
 function multilingualWords(text: string): string[] {
   const words: string[] = [];
-  for (const [run, unspaced] of text.matchAll(RUNS)) {
-    if (unspaced === undefined) words.push(run);
+  for (const [run, withoutSpaces] of text.matchAll(unspaced().runs)) {
+    if (withoutSpaces === undefined) words.push(run);
     else addSegments(run, words);
   }
   return words;

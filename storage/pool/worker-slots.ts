@@ -9,6 +9,7 @@ import { heapMegabytes } from '../memory/budget.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { startThread, takeThread } from './early-thread.js';
+import { withLateMarking } from './late-marking.js';
 import { workerDelayMs } from './pool-state.js';
 import { LOOK_EVERY_MS, type Silence, ThreadWatch, type WatchLimits } from './thread-watch.js';
 
@@ -227,7 +228,8 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     slot.isEnding = false;
     let worker: Worker;
     try {
-      worker = early?.worker ?? startThread(entry, name, data, heap, transfer);
+      const start = (): Worker => startThread(entry, name, data, heap, transfer);
+      worker = early?.worker ?? (kind === 'writer' ? withLateMarking(start) : start());
     } catch (error) {
       watch.close();
       ledger.forget(name);

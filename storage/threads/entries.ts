@@ -14,6 +14,9 @@ export const THREAD_FILES = {
   checker: '../verify/lmdb-child.js',
 };
 
+/** Whether this is part of the bundle. */
+export const IN_BUNDLE = typeof TROUPE_BUNDLE !== 'undefined';
+
 export type ThreadName = keyof typeof THREAD_FILES;
 
 /** Where the program of a thread lies. */
@@ -23,5 +26,5 @@ export function threadEntry(name: ThreadName): URL {
 
 /** The bundle's file of this name where this is part of the bundle, the compiled file otherwise: for threads of other rooms. */
 export function bundledEntry(name: string, compiled: URL): URL {
-  return typeof TROUPE_BUNDLE === 'undefined' ? compiled : new URL(`../../bundle/${name}.cjs`, import.meta.url);
+  return IN_BUNDLE ? new URL(`../../bundle/${name}.cjs`, import.meta.url) : compiled;
 }

@@ -5,7 +5,7 @@
  * thread.
  */
 
-import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { TroupeError } from '../../../protocols/errors.js';
 import { type CallTrace, takeTrace } from '../../../protocols/model/explanation.js';
@@ -20,6 +20,7 @@ import type { CallLog } from '../../context/call-log.js';
 import { ClientGate } from '../../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../../context/collection-stats.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
+import { listenAt } from '../../context/listen-at.js';
 import { isGood } from '../../context/request-stats.js';
 import { SharedCounts } from '../../context/shared-counts.js';
 import { idFields, requestIdsOf } from '../../context/slow-requests.js';
@@ -113,11 +114,11 @@ export class ReaderDoor {
     const { host, port } = this.settings;
     const failed = ({ code, message }: NodeJS.ErrnoException): void => this.#post({ kind: 'failed', code, message });
     this.#server.once('error', failed);
-    // The types are those of an older Node, which cannot share a port.
-    this.#server.listen({ host, port, reusePort: true } as ListenOptions, () => {
+    this.#server.once('listening', () => {
       this.#server.off('error', failed);
       this.#post({ kind: 'listening' });
     });
+    listenAt(this.#server, { host, port, reusePort: true });
   }
 
   #receive(message: ToDoor): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { test } from 'node:test';
+import v8 from 'node:v8';
 import { GrowingBytes } from '../../../http/context/growing-bytes.js';
 import { memoryBudget } from '../../../storage/memory/budget.js';
 import { SharedLedger } from '../../../storage/memory/shared-ledger.js';
@@ -132,3 +133,9 @@ function firstMajorCollection(): Promise<Collection> {
     observer.observe({ entryTypes: ['gc'] });
   });
 }
+
+test('a collection leaves no option of V8 behind: threads that start later would take no compiled code', () => {
+  const before = v8.cachedDataVersionTag();
+  new LeftMemory(1, undefined, (run) => run()).add(1);
+  assert.equal(v8.cachedDataVersionTag(), before);
+});
