@@ -10,8 +10,11 @@ import type { LevelCoder } from './quantizers/levels.js';
 
 export type Metric = 'dot' | 'l2' | 'l1';
 
-/** Types of stored components. `code`: 8-bit codes, scored with the 16-bit query; `levels`, `product`: see `quantizers/`. */
-export type Element = 'f32' | 'f16' | 'bf16' | 'u8' | 'i8' | 'code' | 'levels' | 'product';
+/**
+ * Types of stored components. `code`: 8-bit codes, scored with the 16-bit query; `decoded`: the floats that 8-bit codes stand for, scored with the
+ * float query, in the order of `f32` and so with its scores, to the bit; `levels`, `product`: see `quantizers/`.
+ */
+export type Element = 'f32' | 'f16' | 'bf16' | 'u8' | 'i8' | 'code' | 'decoded' | 'levels' | 'product';
 
 /** One matrix of rows in the memory. Offsets and strides in bytes. */
 export interface Matrix {
@@ -20,7 +23,7 @@ export interface Matrix {
   readonly offset: number;
   readonly stride: number;
   readonly dim: number;
-  /** `element === 'code'`: component = scale * code + origin. */
+  /** `code` and `decoded`: component = scale * code + origin. */
   readonly scale?: number;
   readonly origin?: number;
   /** `element === 'levels'`: what codes the query. */

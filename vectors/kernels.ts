@@ -23,20 +23,20 @@ import type { LevelCoder } from './quantizers/levels.js';
 import { align64, type ScratchLayout } from './scratch.js';
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;
-const ELEMENTS: Record<PlainElement, number> = { f32: 0, f16: 1, bf16: 2, u8: 3, i8: 4, code: 5 };
-const ELEMENT_BYTES: Record<PlainElement, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1 };
+const ELEMENTS: Record<PlainElement, number> = { f32: 0, f16: 1, bf16: 2, u8: 3, i8: 4, code: 5, decoded: 6 };
+const ELEMENT_BYTES: Record<PlainElement, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1, decoded: 1 };
 /** Elements that a query is coded for. */
 const CODED: Record<Element, boolean> = {
-  ...{ f32: false, f16: false, bf16: false },
+  ...{ f32: false, f16: false, bf16: false, decoded: false },
   ...{ u8: true, i8: true, code: true, levels: true, product: true },
 };
 const METRICS: Record<Metric, number> = { dot: 0, l2: 1, l1: 2 };
 
 /** Kind of the kernel for L2 on codes with a query far outside their range: see `kernels/score.ts`. */
-const CODE_L2_FAR = 18;
+const CODE_L2_FAR = 21;
 /** Kinds of the kernels for quantized rows. */
-const LEVEL_KINDS = { bits2: 19, bits4: 20, bits8: 21, halfBytesDot: 22, halfBytesL1: 23 };
-const PRODUCT_KIND = 24;
+const LEVEL_KINDS = { bits2: 22, bits4: 23, bits8: 24, halfBytesDot: 25, halfBytesL1: 26 };
+const PRODUCT_KIND = 27;
 
 /** Part of the second cache that a block of vectors may take while all of a query's vectors are compared with it. */
 const CACHED_BYTES = 1 << 18;
@@ -327,8 +327,20 @@ class MemoryKernels implements Kernels {
     } else {
       const plain = element as PlainElement;
       const bytes = (dim * ELEMENT_BYTES[plain] + 15) & ~15;
-      this.#exports.setMatrix(ELEMENTS[plain] * 3 + METRICS[metric], offset, stride, bytes, slot + this.#scratch.query, 1, 0, 0);
+      const [factor, constant] = plain === 'decoded' ? this.#decoding(slot, matrix) : [1, 0];
+      const kind = ELEMENTS[plain] * 3 + METRICS[metric];
+      this.#exports.setMatrix(kind, offset, stride, bytes, slot + this.#scratch.query, factor, 0, constant);
     }
+  }
+
+  /**
+   * Scale and origin of decoded rows. The codes that pad a row stand for the origin: so does the query behind its end, which takes them out of
+   * distances; of products 0 does.
+   */
+  #decoding(slot: number, { dim, metric, scale = 1, origin = 0 }: Matrix): [number, number] {
+    const start = (slot + this.#scratch.query) >>> 2;
+    this.#floats.fill(metric === 'dot' ? 0 : origin, start + dim, start + paddedDim(dim));
+    return [scale, origin];
   }
 
   /**

@@ -63,7 +63,7 @@ export function quantileCodes(values: Float32Array, quantile: number | null): Co
 /**
  * Writes the codes of rows to `out` from byte `outOffset`, each row padded with zeros to `strideBytes`.
  * values: Float32Array [n, dim]. Components outside the range get the nearest code; NaN gets code 0.
- * Returns whether every component is exactly what its code stands for.
+ * Returns whether every component is exactly what its code stands for, which is never minus zero.
  */
 export function encodeCodes(
   values: Float32Array,
@@ -85,11 +85,24 @@ export function encodeCodes(
       const code = (value - origin) * inverse + 0.5;
       const whole = code >= CODE_MAX ? CODE_MAX : code > 0 ? Math.floor(code) : 0;
       out[target + index] = whole;
-      exact &&= scale * whole + origin === value;
+      exact &&= scale * whole + origin === value && (value !== 0 || 1 / value > 0);
     }
     out.fill(0, target + dim, target + strideBytes);
   }
   return exact;
+}
+
+/**
+ * Whether kernels, which multiply and add in float32, make of each code just what it stands for. Then exact codes (see `encodeCodes`) are all that
+ * need be kept of the vectors.
+ */
+export function standForFloats({ scale, origin }: Codes): boolean {
+  const [floatScale, floatOrigin] = [Math.fround(scale), Math.fround(origin)];
+  for (let code = 0; code <= CODE_MAX; code++) {
+    const value = scale * code + origin;
+    if (!Number.isFinite(value) || Math.fround(Math.fround(floatScale * code) + floatOrigin) !== value) return false;
+  }
+  return true;
 }
 
 /** The components that codes stand for. codes: Uint8Array [n]. */

@@ -17,6 +17,7 @@ import {
   type VectorLayout,
   type VectorPlan,
 } from '../segment/layout.js';
+import { canDecode } from '../segment/originals.js';
 import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
 import { staysOnDisk } from '../segment/residence.js';
 import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
@@ -111,7 +112,8 @@ async function buildSegment(
     const vectors: VectorLayout[] = [];
     for (const vector of placed) {
       if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
-      vectors.push(vector.kind === 'multi' ? await codedTokens(draft, vector, control) : vector);
+      const coded = vector.kind === 'multi' ? await codedTokens(draft, vector, control) : vector;
+      vectors.push(canDecode(coded) ? { ...coded, offset: null, decoded: true } : coded);
     }
     const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: id }, control);
     await control.checkpoint();
@@ -313,8 +315,8 @@ async function writePayloads(
 }
 
 /**
- * The published segment as it is handed over. Where originals stay on disk it is read back without them, as the memory of
- * the build, which has them, can give up nothing but all it holds.
+ * The published segment as it is handed over. Where originals stay on disk, or codes stand for them, it is read back without
+ * them, as the memory of the build, which has them, can give up nothing but all it holds.
  * built: the segment in the memory of the build, in its final folder.
  */
 async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built: SegmentHandle): Promise<SegmentHandle> {
@@ -322,7 +324,8 @@ async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built
   const onDiskPayload = config.params.on_disk_payload;
   const folder = built.folder as string;
   const onDisk = (plan: VectorPlan) => staysOnDisk(plan, built.rows, config);
-  if (!plans.some(onDisk)) return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
+  if (!plans.some((plan) => plan.decoded === true || onDisk(plan)))
+    return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
   const { handle, damages } = await loadSealed(folder, { readers, onDiskPayload, onDisk, fields: job.fields });
   if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
   return handle;
@@ -334,7 +337,7 @@ function codesOf({ scale, origin, exact, spec, lost }: CodesLayout): VectorPlan[
 
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
-  const { kind, name, dim, element, ragged, codes, quantization, graph, subgraphs } = vector;
+  const { kind, name, dim, element, ragged, codes, decoded, quantization, graph, subgraphs } = vector;
   return {
     kind,
     name,
@@ -343,6 +346,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
     element,
     itemCapacity: ragged?.itemCapacity ?? 0,
     codes: codes && codesOf(codes),
+    ...(decoded ? { decoded } : {}),
     ...(quantization === null ? {} : { quantization }),
     graph: graph && {
       m: graph.m,

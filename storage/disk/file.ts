@@ -23,7 +23,9 @@ import { align64 } from '../../vectors/scratch.js';
 import { type ChecksumStream, checksumStream } from './checksum.js';
 import { checkOwned } from './owned-folder.js';
 
-export const FORMAT_VERSION = 1;
+/** The newer one lacks what an earlier release cannot do without: see `segment/sealed.ts`. */
+export type FormatVersion = 1 | 2;
+const FORMAT_VERSIONS: readonly number[] = [1, 2] satisfies FormatVersion[];
 
 export type FileKind = 'segment' | 'rows' | 'vectors' | 'codes' | 'graph' | 'payload' | 'index' | 'sparse';
 
@@ -77,6 +79,7 @@ export class SegmentFileWriter {
     private readonly kind: FileKind,
     private readonly facts: FileFacts,
     private readonly sectionNames: readonly string[],
+    private readonly version: FormatVersion = 1,
   ) {
     const widest = sectionNames.map(
       (name): Section => ({ name, offset: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER, checksum: '0'.repeat(16) }),
@@ -111,7 +114,7 @@ export class SegmentFileWriter {
     header.write(JSON.stringify({ kind: this.kind, facts: this.facts, sections: this.sections } satisfies Header));
     const prefix = Buffer.alloc(PREFIX_BYTES);
     MAGIC.copy(prefix);
-    prefix.writeUInt32LE(FORMAT_VERSION, 8);
+    prefix.writeUInt32LE(this.version, 8);
     prefix.writeUInt32LE(this.headerBytes, 12);
     prefix.writeBigUInt64LE(BigInt(this.at), 16);
     prefix.writeBigUInt64LE(headerChecksum(prefix, header), 56);
@@ -137,8 +140,14 @@ export class SegmentFileWriter {
 }
 
 /** Writes a file whose sections all lie in memory. */
-export function writeSegmentFile(file: string, kind: FileKind, facts: FileFacts, sections: Readonly<Record<string, Uint8Array>>): void {
-  const writer = new SegmentFileWriter(file, kind, facts, Object.keys(sections));
+export function writeSegmentFile(
+  file: string,
+  kind: FileKind,
+  facts: FileFacts,
+  sections: Readonly<Record<string, Uint8Array>>,
+  version: FormatVersion = 1,
+): void {
+  const writer = new SegmentFileWriter(file, kind, facts, Object.keys(sections), version);
   try {
     for (const [name, bytes] of Object.entries(sections)) writer.section(name, [bytes]);
   } catch (error) {
@@ -325,8 +334,8 @@ function readHeader(fd: number, file: string): Header {
   readFully(fd, prefix, 0, file);
   if (!prefix.subarray(0, 8).equals(MAGIC)) throw new DamagedFile(file, 'is no segment file (wrong magic)');
   const version = prefix.readUInt32LE(8);
-  if (version !== FORMAT_VERSION)
-    throw new DamagedFile(file, `unknown format version ${version}; this release reads version ${FORMAT_VERSION}`);
+  if (!FORMAT_VERSIONS.includes(version))
+    throw new DamagedFile(file, `unknown format version ${version}; this release reads versions ${FORMAT_VERSIONS.join(' and ')}`);
   const headerBytes = prefix.readUInt32LE(12);
   const bytes = Number(prefix.readBigUInt64LE(16));
   if (headerBytes > HEADER_BYTES_MAX || PREFIX_BYTES + headerBytes > bytes)

@@ -4,8 +4,8 @@ import { clearBit, hasBit, setBit } from '../../query/filter/bits.js';
 import { encodeHalf } from '../../vectors/half.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
+import { readOriginals } from '../segment/originals.js';
 import { type ItemArray, itemArrays, itemOffsets } from '../segment/ragged.js';
-import { readRows } from '../segment/vector-file.js';
 import type { ChunkReader, ChunkWriter } from './chunk.js';
 
 /** Values of each row or item, as bytes of a fixed size each. */
@@ -100,15 +100,15 @@ export class VectorColumn {
     new Float32Array(buffer, components.offset + first * 4, values.length).set(values);
   }
 
-  /** Copies the vector of a row of another segment. Errors: `storage` if it has to be read from a file. */
+  /** Copies the vector of a row of another segment, its originals wherever they are. Errors: `storage` if it has to be read from a file. */
   copy(row: number, source: VectorColumn, handle: SegmentHandle, sourceRow: number): void {
     if (!source.has(sourceRow)) return;
     const [from, to] = source.range(sourceRow, sourceRow + 1);
     const first = this.claim(row, to - from);
     this.stored.forEach(({ bytes, stride }, at) => {
       const target = bytes.subarray(first * stride, (first + to - from) * stride);
-      if (source.layout.file === null) target.set((source.stored[at] as Stored).bytes.subarray(from * stride, to * stride));
-      else readRows(handle, source.layout, sourceRow, target);
+      if (source.layout.offset === null) readOriginals(handle, source.layout, sourceRow, target);
+      else target.set((source.stored[at] as Stored).bytes.subarray(from * stride, to * stride));
     });
   }
 

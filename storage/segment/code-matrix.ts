@@ -13,6 +13,11 @@ export function codeMatrix(memory: WebAssembly.Memory, { metric, dim }: VectorLa
   return { ...rows, element: 'levels', levels: new LevelCoder(spec, metric, dim, codeTable(memory, codes)) };
 }
 
+/** The floats that codes stand for. codes: of the layout, whose originals they are. */
+export function decodedMatrix({ metric, dim }: VectorLayout, { offset, stride, scale, origin }: CodesLayout): Matrix {
+  return { element: 'decoded', metric, dim, offset, stride, scale, origin };
+}
+
 /** Numbers that all codes share: Float32Array [tableBytes / 4]. */
 export function codeTable(memory: WebAssembly.Memory, { table, tableBytes }: CodesLayout): Float32Array {
   return new Float32Array(memory.buffer, table, tableBytes / 4);

@@ -118,14 +118,16 @@ export interface VectorLayout {
   readonly element: ElementType;
   /**
    * Of the originals. dense: [capacity, stride bytes], multi: [itemCapacity, stride bytes], rows zero-padded to 16 bytes;
-   * sparse: u32 [itemCapacity], the indices, ascending within a row. Null: they are not in memory but in `file`.
+   * sparse: u32 [itemCapacity], the indices, ascending within a row. Null: they are not in memory but in `file`, or `decoded`.
    */
   readonly offset: number | null;
   readonly stride: number;
   /** Null for dense vectors. */
   readonly ragged: RaggedLayout | null;
-  /** Null: the originals are in memory. */
+  /** Null: the originals are in memory, or `decoded`. */
   readonly file: OriginalsFile | null;
+  /** The 8-bit codes stand for just the f32 originals, which are kept nowhere else: `originals.ts` makes them of the codes. */
+  readonly decoded: boolean;
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: number;
   readonly codes: CodesLayout | null;
@@ -186,6 +188,8 @@ export interface VectorPlan {
   /** Items there is room for; 0 for dense vectors, which have one a row. */
   readonly itemCapacity: number;
   readonly codes: (Pick<CodesLayout, 'scale' | 'origin' | 'exact'> & { readonly spec?: CodeSpec; readonly lost?: number }) | null;
+  /** See `VectorLayout`; left out: false. Segments of a build keep all originals until it is finished. */
+  readonly decoded?: boolean;
   /** See `VectorLayout`; left out: null. */
   readonly quantization?: QuantizationConfig;
   readonly graph: {
@@ -294,7 +298,8 @@ function vectorLayout(plan: VectorPlan, capacity: number, file: OriginalsFile | 
   const stride = strideOf(plan);
   const presence = take(Math.ceil(capacity / 32) * 4 + 16);
   const count = plan.kind === 'dense' ? capacity : plan.itemCapacity;
-  const offset = file === null ? take(count * stride) : null;
+  const decoded = plan.decoded === true;
+  const offset = file === null && !decoded ? take(count * stride) : null;
   const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
   const codes = plan.codes && codesLayout(plan, plan.codes, count, take);
   const graph = plan.graph
@@ -318,6 +323,7 @@ function vectorLayout(plan: VectorPlan, capacity: number, file: OriginalsFile | 
     stride,
     ragged,
     file,
+    decoded,
     presence,
     codes,
     quantization: plan.quantization ?? null,

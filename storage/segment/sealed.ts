@@ -6,16 +6,21 @@
  * | `segment`          | none: its facts describe the segment | the segment cannot be read |
  * | `rows`             | kinds, ids, versions, order     | the segment cannot be read |
  * | `vectors.<n>`      | presence, vectors               | the segment cannot be read |
+ * |   decoded          | presence                        |              |
  * |   multivector      | presence, offsets, vectors      |              |
  * |   sparse           | presence, offsets, indices, values |           |
  * | `payload`          | data, offsets                   | the segment cannot be read |
  * | `codes.<n>`        | codes; table, where quantized   | loads without, built again from the vectors |
+ * |   decoded          | codes                           | the segment cannot be read |
  * | `graph.<n>`        | level0, upperIndex, upper; those of sub-graphs as level0.<layer>, ... | loads without, built again from the vectors |
  * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
  *
  * `<n>` counts the vectors as `segment` lists them. Files hold sections and no memory images, as the number of scratch
  * slots, and with it the layout, differs from process to process. Each file names the segment it belongs to.
+ *
+ * Of a vector that is `decoded` (`layout.ts`) the codes are all there is. Its `vectors.<n>`, and the `segment` that tells of it, are of format version 2,
+ * which earlier releases refuse; all other files are of version 1.
  */
 
 import fs from 'node:fs';
@@ -25,6 +30,7 @@ import type { FieldSchema } from '../../protocols/model/collection.js';
 import { checksum64, initChecksum } from '../disk/checksum.js';
 import {
   DamagedFile,
+  type FormatVersion,
   type PauseReading,
   publishByRename,
   readSegmentFile,
@@ -138,12 +144,18 @@ export function writeSealed(
   writeSegmentFile(path.join(folder, 'rows'), 'rows', { segment, rows }, sections.rows);
   sections.vectors.forEach((vector, n) => {
     checkpoint();
-    writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, vector.vectors);
+    const version = versionOf(description.vectors[n]?.decoded === true);
+    writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, vector.vectors, version);
     if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
     if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
   });
   checkpoint();
-  writeSegmentFile(path.join(folder, 'segment'), 'segment', { ...description }, {});
+  const isDecoded = description.vectors.some(({ decoded }) => decoded === true);
+  writeSegmentFile(path.join(folder, 'segment'), 'segment', { ...description }, {}, versionOf(isDecoded));
+}
+
+function versionOf(isDecoded: boolean): FormatVersion {
+  return isDecoded ? 2 : 1;
 }
 
 /** Writes (or replaces) the index file of one field and publishes it by rename within `folder`. */
@@ -168,7 +180,7 @@ export function fieldIndexFile(field: string): string {
 
 /**
  * Loads a segment from its folder.
- * Errors: `storage`, with the file's path, when `segment`, `rows`, `vectors.<n>` or `payload` is damaged.
+ * Errors: `storage`, with the file's path, when `segment`, `rows`, `vectors.<n>` or `payload` is damaged, or codes that stand for vectors are.
  */
 export async function loadSealed(folder: string, options: LoadOptions): Promise<LoadedSegment> {
   await initChecksum();
@@ -189,9 +201,9 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
     await pause();
     await readVectors(folder, description, vector, n, parts.vectors, pause);
     await pause();
-    const codes =
-      parts.codes !== null &&
-      (await survives(damaged, () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections, pause)));
+    const readCodes = () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections, pause);
+    if (vector.decoded) await readCodes();
+    const codes = vector.decoded || (parts.codes !== null && (await survives(damaged, readCodes)));
     const graph =
       parts.graph !== null &&
       (await survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections, pause)));
@@ -248,7 +260,7 @@ interface VectorSections {
   readonly graph: Sections | null;
 }
 
-/** The memory's arrays as files hold them; originals that stay on disk are left out. */
+/** The memory's arrays as files hold them; originals that stay on disk, or are decoded, are left out. */
 function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows: number): { rows: Sections; vectors: VectorSections[] } {
   const part = (offset: number, bytes: number) => new Uint8Array(memory.buffer, offset, bytes);
   return {
@@ -287,7 +299,7 @@ function graphSections(
   return sections;
 }
 
-/** Sections with the values of a vector: none where they stay on disk. */
+/** Sections with the values of a vector: none where they stay on disk, or are decoded. */
 function originals(vector: VectorLayout, rows: number, part: (offset: number, bytes: number) => Uint8Array): Sections {
   const { ragged, offset, stride } = vector;
   if (offset === null) return {};

@@ -109,7 +109,8 @@ function finiteRows(segment: SegmentRows, vector: VectorLayout): (row: number) =
   const { memory } = segment.handle;
   const { buffer } = memory;
   const presence = new Uint32Array(buffer, vector.presence, Math.ceil(segment.layout.capacity / 32));
-  if (vector.element === 'u8') return () => true;
+  // What codes stand for is finite.
+  if (vector.element === 'u8' || vector.decoded) return () => true;
   const isHalf = vector.element === 'f16' && vector.kind !== 'sparse';
   const offsets = vector.ragged === null ? null : itemOffsets(memory, vector, segment.rows);
   // Components of sparse vectors lie behind each other, without their indices.

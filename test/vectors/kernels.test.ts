@@ -4,12 +4,13 @@ import fc from 'fast-check';
 import { paddedDim, writeCodeQuery } from '../../vectors/code-query.js';
 import type { Matrix, Metric } from '../../vectors/kernel-api.js';
 import { KernelExpired } from '../../vectors/kernel-api.js';
+import { standForFloats } from '../../vectors/quantize.js';
 import { referenceScore, referenceTop } from '../../vectors/reference.js';
 import { LIVE, makeSegment, matrixBytes, type PlainElement, randomOf, SEED, storeRows } from './segment.js';
 
 const DIMS = [1, 3, 17, 127, 128, 129, 784, 1536];
 const METRICS: Metric[] = ['dot', 'l2', 'l1'];
-const ELEMENTS: PlainElement[] = ['f32', 'f16', 'bf16', 'u8', 'i8', 'code'];
+const ELEMENTS: PlainElement[] = ['f32', 'f16', 'bf16', 'u8', 'i8', 'code', 'decoded'];
 const FLAVOURS = ['zeros', 'plain', 'whole', 'huge', 'tiny', 'sparse', 'mixed'] as const;
 type Flavour = (typeof FLAVOURS)[number];
 
@@ -296,3 +297,32 @@ function pairs(ranked: { count: number; rows: Uint32Array; scores: Float32Array 
   assert.equal(ranked.rows.length, ranked.count);
   return Array.from(ranked.rows, (row, index) => ({ row, score: ranked.scores[index] as number }));
 }
+
+test('codes that stand for floats score as these do, to the bit, also where a row ends within 16 codes', () => {
+  const random = randomOf(SEED);
+  const choices = [
+    { scale: 1, origin: -3 },
+    { scale: 1 / 256, origin: 0 },
+    { scale: 0.25, origin: 100 },
+  ];
+  for (const dim of [1, 3, 16, 17, 130]) {
+    for (const codes of choices) {
+      assert.ok(standForFloats(codes));
+      for (const metric of METRICS) {
+        const rows = 9;
+        const segment = makeSegment(rows, dim, matrixBytes('f32', rows, dim) + matrixBytes('decoded', rows, dim));
+        const stored = Float32Array.from({ length: rows * dim }, () => Math.floor(random() * 256));
+        const { matrix: decoded, meaning } = storeRows(segment, 'decoded', metric, stored, dim, codes);
+        const { matrix: floats } = storeRows(segment, 'f32', metric, Float32Array.from(meaning), dim);
+        const query = Float32Array.from({ length: dim }, () => random() * 300 - 20);
+        const list = Uint32Array.from({ length: rows }, (_, row) => row);
+        const scores = [decoded, floats, decoded].map((matrix) => {
+          segment.kernels.setQuery(segment.slot, matrix, query);
+          return segment.kernels.scoreEach(segment.slot, matrix, list).slice();
+        });
+        assert.deepEqual(scores[0], scores[1], `${metric}, ${dim} components, ${JSON.stringify(codes)}`);
+        assert.deepEqual(scores[2], scores[1]);
+      }
+    }
+  }
+});

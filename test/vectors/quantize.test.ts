@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js';
+import { chooseCodes, decodeCodes, encodeCodes, standForFloats } from '../../vectors/quantize.js';
 import { randomOf, SEED } from './segment.js';
 
 /** Roughly normal numbers. */
@@ -56,4 +56,25 @@ test('odd samples give usable codes', () => {
   const out = new Uint8Array(3);
   encodeCodes(Float32Array.of(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY), 3, 3, { scale: 1, origin: 0 }, out, 0);
   assert.deepEqual([...out], [0, 255, 0]);
+});
+
+test('codes stand for floats where float32 arithmetic makes of each what double arithmetic does', () => {
+  for (const codes of [
+    { scale: 1, origin: -100 },
+    { scale: 2 ** -8, origin: 0 },
+    { scale: 0.5, origin: 3 },
+  ])
+    assert.equal(standForFloats(codes), true, JSON.stringify(codes));
+  for (const codes of [
+    { scale: 0.1, origin: 0 },
+    { scale: 1, origin: 2 ** 24 },
+    { scale: 1, origin: Number.POSITIVE_INFINITY },
+  ])
+    assert.equal(standForFloats(codes), false, JSON.stringify(codes));
+});
+
+test('minus zero is no component that a code stands for', () => {
+  const out = new Uint8Array(16);
+  assert.equal(encodeCodes(Float32Array.of(0, 1, 255), 3, 16, { scale: 1, origin: 0 }, out, 0), true);
+  assert.equal(encodeCodes(Float32Array.of(-0, 1, 255), 3, 16, { scale: 1, origin: 0 }, out, 0), false);
 });

@@ -52,14 +52,14 @@ export function makeSegment(rows: number, dimMax: number, bytes: number, expired
 }
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;
-const ELEMENT_BYTES: Record<PlainElement, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1 };
+const ELEMENT_BYTES: Record<PlainElement, number> = { f32: 4, f16: 2, bf16: 2, u8: 1, i8: 1, code: 1, decoded: 1 };
 
 export function matrixBytes(element: PlainElement, rows: number, dim: number): number {
   return align16(dim * ELEMENT_BYTES[element]) * rows + 64;
 }
 
 /**
- * Stores rows (of `code`: codes) and returns the matrix and what the stored components mean, as doubles.
+ * Stores rows (of `code` and `decoded`: codes) and returns the matrix and what the stored components mean, as doubles.
  * values: Float32Array [rows, dim].
  */
 export function storeRows(
@@ -70,6 +70,7 @@ export function storeRows(
   dim: number,
   codes: { scale: number; origin: number } = { scale: 1, origin: 0 },
 ): { matrix: Matrix; meaning: Float64Array } {
+  const coded = element === 'code' || element === 'decoded';
   const stride = align16(dim * ELEMENT_BYTES[element]);
   const rows = values.length / dim;
   const offset = segment.take(stride * rows);
@@ -78,11 +79,11 @@ export function storeRows(
     const source = values.subarray(row * dim, row * dim + dim);
     meaning.set(storeRow(segment.memory.buffer, element, offset + row * stride, source), row * dim);
   }
-  if (element === 'code')
+  if (coded)
     meaning.forEach((code, index) => {
       meaning[index] = codes.scale * code + codes.origin;
     });
-  return { matrix: { element, metric, offset, stride, dim, ...(element === 'code' ? codes : {}) }, meaning };
+  return { matrix: { element, metric, offset, stride, dim, ...(coded ? codes : {}) }, meaning };
 }
 
 function storeRow(buffer: ArrayBufferLike, element: Element, at: number, row: Float32Array): ArrayLike<number> {

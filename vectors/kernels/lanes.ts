@@ -3,7 +3,7 @@
  *
  * Element and metric are type parameters, so that the compiler folds every choice and each kernel is a straight loop:
  * - metric M: u8 = dot, u16 = minus squared Euclidean, u32 = minus Manhattan;
- * - element E: f32, u16 = float16, i16 = bfloat16, u8, i8.
+ * - element E: f32, u16 = float16, i16 = bfloat16, u8, i8, u64 = 8-bit codes as the floats that they stand for.
  */
 
 const HALF_MAGNITUDE: u32 = 0x8fff_e000;
@@ -20,10 +20,10 @@ export function partsOf<E>(): i32 {
   return 4;
 }
 
-/** Components 4 * part .. 4 * part + 3 of the 16 bytes `raw`, as f32. */
+/** Components 4 * part .. 4 * part + 3 of the 16 bytes `raw`, as f32. scale, origin: of codes. */
 // @ts-ignore: decorator
 @inline
-export function decodePart<E>(raw: v128, part: i32): v128 {
+export function decodePart<E>(raw: v128, part: i32, scale: v128, origin: v128): v128 {
   if (isFloat<E>()) return raw;
   if (sizeof<E>() == 2) {
     if (isSigned<E>()) {
@@ -37,7 +37,8 @@ export function decodePart<E>(raw: v128, part: i32): v128 {
     return f32x4.convert_i32x4_s((part & 1) == 0 ? i32x4.extend_low_i16x8_s(half) : i32x4.extend_high_i16x8_s(half));
   }
   const half = part < 2 ? i16x8.extend_low_i8x16_u(raw) : i16x8.extend_high_i8x16_u(raw);
-  return f32x4.convert_i32x4_s((part & 1) == 0 ? i32x4.extend_low_i16x8_u(half) : i32x4.extend_high_i16x8_u(half));
+  const whole = f32x4.convert_i32x4_s((part & 1) == 0 ? i32x4.extend_low_i16x8_u(half) : i32x4.extend_high_i16x8_u(half));
+  return sizeof<E>() == 8 ? f32x4.add(f32x4.mul(whole, scale), origin) : whole;
 }
 
 /** `sum` with four more components of row and query. */

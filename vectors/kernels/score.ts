@@ -6,14 +6,14 @@
 import { addCodes, addPart, decodePart, partsOf, sumsOf, tidyScores } from './lanes';
 import { scoreBits, scoreBitsByNumbers, scoreHalfBytes, scoreProduct } from './quantized';
 
-/** Kinds of kernels: 3 * element + metric, elements f32, f16, bf16, u8, i8, code; `code` with a far query under L2; quantized rows. */
-const CODE_L2_FAR: i32 = 18;
-const BITS_2: i32 = 19;
-const BITS_4: i32 = 20;
-const BITS_8: i32 = 21;
-const HALF_BYTES_DOT: i32 = 22;
-const HALF_BYTES_L1: i32 = 23;
-const PRODUCT: i32 = 24;
+/** Kinds of kernels: 3 * element + metric, elements f32, f16, bf16, u8, i8, code, decoded; `code` with a far query under L2; quantized rows. */
+const CODE_L2_FAR: i32 = 21;
+const BITS_2: i32 = 22;
+const BITS_4: i32 = 23;
+const BITS_8: i32 = 24;
+const HALF_BYTES_DOT: i32 = 25;
+const HALF_BYTES_L1: i32 = 26;
+const PRODUCT: i32 = 27;
 
 let kind: i32 = 0;
 let matrixOffset: usize = 0;
@@ -21,7 +21,10 @@ let matrixStride: usize = 0;
 /** Bytes of a row that count: a multiple of 16; of quantized rows: those of the codes. */
 let rowBytes: usize = 0;
 let query: usize = 0;
-/** Codes: score = factor * sum + constant; with a far query factor * sum of squares + cross * sum of products + constant. */
+/**
+ * Codes: score = factor * sum + constant; with a far query factor * sum of squares + cross * sum of products + constant. Decoded codes:
+ * component = factor * code + constant.
+ */
 let factor: f32 = 1;
 let cross: f32 = 0;
 let constant: f32 = 0;
@@ -105,6 +108,9 @@ export function scoreRows(rows: usize, count: u32, out: usize): void {
     case 15: return scoreCodes<u8>(rows, end, out);
     case 16: return scoreCodes<u16>(rows, end, out);
     case 17: return scoreCodes<u32>(rows, end, out);
+    case 18: return scoreFloats<u64, u8>(rows, end, out);
+    case 19: return scoreFloats<u64, u16>(rows, end, out);
+    case 20: return scoreFloats<u64, u32>(rows, end, out);
     case CODE_L2_FAR: return scoreFarCodes(rows, end, out);
     case BITS_2: return scoreBits<u8>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
     case BITS_4: return scoreBits<u16>(rows, end, out, matrixOffset, matrixStride, rowBytes, query, factor, cross, constant);
@@ -154,6 +160,8 @@ function rowAt(rows: usize, index: usize): usize {
 function scoreFloats<E, M>(rows: usize, end: usize, out: usize): void {
   const bytes = rowBytes;
   const queryStart = query;
+  const scale = f32x4.splat(factor);
+  const origin = f32x4.splat(constant);
   for (; rows < end; rows += 16, out += 16) {
     let a = rowAt(rows, 0);
     let b = rowAt(rows, 1);
@@ -171,28 +179,28 @@ function scoreFloats<E, M>(rows: usize, end: usize, out: usize): void {
       const rawC = v128.load(c);
       const rawD = v128.load(d);
       let part = v128.load(q);
-      sumA = addPart<M>(sumA, decodePart<E>(rawA, 0), part);
-      sumB = addPart<M>(sumB, decodePart<E>(rawB, 0), part);
-      sumC = addPart<M>(sumC, decodePart<E>(rawC, 0), part);
-      sumD = addPart<M>(sumD, decodePart<E>(rawD, 0), part);
+      sumA = addPart<M>(sumA, decodePart<E>(rawA, 0, scale, origin), part);
+      sumB = addPart<M>(sumB, decodePart<E>(rawB, 0, scale, origin), part);
+      sumC = addPart<M>(sumC, decodePart<E>(rawC, 0, scale, origin), part);
+      sumD = addPart<M>(sumD, decodePart<E>(rawD, 0, scale, origin), part);
       if (partsOf<E>() > 1) {
         part = v128.load(q, 16);
-        sumA = addPart<M>(sumA, decodePart<E>(rawA, 1), part);
-        sumB = addPart<M>(sumB, decodePart<E>(rawB, 1), part);
-        sumC = addPart<M>(sumC, decodePart<E>(rawC, 1), part);
-        sumD = addPart<M>(sumD, decodePart<E>(rawD, 1), part);
+        sumA = addPart<M>(sumA, decodePart<E>(rawA, 1, scale, origin), part);
+        sumB = addPart<M>(sumB, decodePart<E>(rawB, 1, scale, origin), part);
+        sumC = addPart<M>(sumC, decodePart<E>(rawC, 1, scale, origin), part);
+        sumD = addPart<M>(sumD, decodePart<E>(rawD, 1, scale, origin), part);
       }
       if (partsOf<E>() > 2) {
         part = v128.load(q, 32);
-        sumA = addPart<M>(sumA, decodePart<E>(rawA, 2), part);
-        sumB = addPart<M>(sumB, decodePart<E>(rawB, 2), part);
-        sumC = addPart<M>(sumC, decodePart<E>(rawC, 2), part);
-        sumD = addPart<M>(sumD, decodePart<E>(rawD, 2), part);
+        sumA = addPart<M>(sumA, decodePart<E>(rawA, 2, scale, origin), part);
+        sumB = addPart<M>(sumB, decodePart<E>(rawB, 2, scale, origin), part);
+        sumC = addPart<M>(sumC, decodePart<E>(rawC, 2, scale, origin), part);
+        sumD = addPart<M>(sumD, decodePart<E>(rawD, 2, scale, origin), part);
         part = v128.load(q, 48);
-        sumA = addPart<M>(sumA, decodePart<E>(rawA, 3), part);
-        sumB = addPart<M>(sumB, decodePart<E>(rawB, 3), part);
-        sumC = addPart<M>(sumC, decodePart<E>(rawC, 3), part);
-        sumD = addPart<M>(sumD, decodePart<E>(rawD, 3), part);
+        sumA = addPart<M>(sumA, decodePart<E>(rawA, 3, scale, origin), part);
+        sumB = addPart<M>(sumB, decodePart<E>(rawB, 3, scale, origin), part);
+        sumC = addPart<M>(sumC, decodePart<E>(rawC, 3, scale, origin), part);
+        sumD = addPart<M>(sumD, decodePart<E>(rawD, 3, scale, origin), part);
       }
       a += 16;
       b += 16;

@@ -21,14 +21,14 @@ import { instantiateKernels } from '../../../vectors/kernels.js';
 import { openSparseIndex, type SparseIndex } from '../../../vectors/sparse/index.js';
 import { spend } from '../../disk/meter.js';
 import { openReplicaView, type ReplicaView } from '../../replica/reader-view.js';
-import { codeMatrix } from '../../segment/code-matrix.js';
+import { codeMatrix, decodedMatrix } from '../../segment/code-matrix.js';
 import type { SegmentHandle, SegmentSet } from '../../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../../segment/ids.js';
 import { openIndexOf } from '../../segment/index/open.js';
 import { residentOffset, scratchOf, type VectorLayout } from '../../segment/layout.js';
+import { readOriginals } from '../../segment/originals.js';
 import { closeSegmentFiles, readPayloadText } from '../../segment/payload-file.js';
 import { itemOffsets } from '../../segment/ragged.js';
-import { readRows } from '../../segment/vector-file.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
 import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js';
@@ -476,7 +476,7 @@ export class SegmentView {
     const { layout } = vector;
     if (layout.offset !== null) return componentsOf(this.handle.memory.buffer, layout.offset + row * layout.stride, layout);
     const bytes = new Uint8Array(layout.stride);
-    readRows(this.handle, layout, row, bytes);
+    readOriginals(this.handle, layout, row, bytes);
     return componentsOf(bytes.buffer, 0, layout);
   }
 }
@@ -512,16 +512,23 @@ export function hasVector(vector: VectorReader, row: number): boolean {
 }
 
 function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorReader {
-  const { kind, metric, dim, element, offset, stride, codes, graph, subgraphs } = layout;
+  const { kind, codes, graph, subgraphs } = layout;
   return {
     layout,
-    original: offset === null || kind === 'sparse' ? null : { element, metric, offset, stride, dim },
+    original: kind === 'sparse' ? null : originalMatrix(layout),
     codes: codes && codeMatrix(memory, layout, codes),
     graph,
     valueWalks: subgraphs && openValueWalks(subgraphs),
     presence: new Uint32Array(memory.buffer, layout.presence, Math.ceil(capacity / 32)),
     items: raggedItems(memory, capacity, layout),
   };
+}
+
+/** Null: the originals are in a file. */
+function originalMatrix(layout: VectorLayout): Matrix | null {
+  const { metric, dim, element, offset, stride, codes, decoded } = layout;
+  if (decoded && codes !== null) return decodedMatrix(layout, codes);
+  return offset === null ? null : { element, metric, offset, stride, dim };
 }
 
 function raggedItems(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): RaggedItems | null {

@@ -13,7 +13,8 @@ import { NOT_TAKEN } from '../../../storage/builder/select-rows.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { findRow, idAt } from '../../../storage/segment/ids.js';
-import { LIVE } from '../../../storage/segment/layout.js';
+import { LIVE, type VectorLayout } from '../../../storage/segment/layout.js';
+import { readOriginals } from '../../../storage/segment/originals.js';
 import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
 import type { BuiltSegment } from '../../../storage/threads/messages.js';
@@ -107,6 +108,56 @@ test('every element type is sealed as it is stored; vectors of bytes need no cod
       assert.equal(vector?.codes === null, element === 'u8');
       assert.ok((report.graphs[0]?.recall as number) >= 0.95, `${distance} ${element}: ${JSON.stringify(report)}`);
     }
+  }
+});
+
+test('vectors that codes stand for are kept as codes alone, and come back to the bit, also from a build of the sealed segment', async () => {
+  const dim = 19;
+  const of = (row: number) => Float32Array.from({ length: dim }, (_, i) => ((row * 31 + i * 7) % 256) - 100);
+  const rows = Array.from({ length: 300 }, (_, row) => of(row));
+  const { handle } = await buildOne('Euclid', rows);
+  const folderOf = handle.folder as string;
+  const again = await buildSegment(
+    makeJob({ folder, config: makeConfig({ size: dim, distance: 'Euclid' }), sources: [handle], rows: [300], segmentId: nextSegment++ }),
+    openPayloadSource,
+    freeControl,
+  );
+  const loaded = await loadSealed(folderOf, {
+    readers: 2,
+    onDiskPayload: true,
+    fields: new Map(),
+    onDisk: (plan) => plan.decoded !== true,
+  });
+  for (const segment of [handle, again.handle, loaded.handle]) {
+    const vector = segment.layout.vectors[0] as VectorLayout;
+    assert.deepEqual([vector.decoded, vector.offset, vector.file, vector.codes?.exact], [true, null, null, true]);
+    for (const id of [0, 1, 299]) {
+      const bytes = new Uint8Array(vector.stride);
+      readOriginals(segment, vector, findRow(segment, id) as number, bytes);
+      assert.deepEqual(new Float32Array(bytes.buffer, 0, dim), of(id));
+    }
+  }
+  // Four bytes a component less; what is left is presence.
+  assert.ok(fs.statSync(path.join(folderOf, 'vectors.0')).size < 2048);
+  assert.deepEqual(
+    ['segment', 'vectors.0', 'codes.0'].map((name) => fs.readFileSync(path.join(folderOf, name)).readUInt32LE(8)),
+    [2, 2, 1],
+  );
+  const codes = fs.readFileSync(path.join(folderOf, 'codes.0'));
+  codes[codes.length - 100] = (codes[codes.length - 100] as number) ^ 1;
+  fs.writeFileSync(path.join(folderOf, 'codes.0'), codes);
+  await assert.rejects(loadSealed(folderOf, { readers: 2, onDiskPayload: true, fields: new Map() }), /codes\.0/);
+  for (const segment of [handle, again.handle, loaded.handle]) closeSegmentFiles(segment);
+});
+
+test('one component that no code stands for keeps the floats of all', async () => {
+  for (const odd of [-0, 1.5, 300]) {
+    const rows = Array.from({ length: 300 }, (_, row) => Float32Array.of(row % 256, 255 - (row % 256), row === 299 ? odd : 7));
+    const { handle } = await buildOne('Euclid', rows);
+    const vector = handle.layout.vectors[0] as VectorLayout;
+    assert.equal(vector.decoded, false);
+    const [component] = readFloats(handle.memory, vector, Uint32Array.of(findRow(handle, 299) as number)).slice(2);
+    assert.ok(Object.is(component, odd));
   }
 });
 

@@ -16,6 +16,7 @@ import { openReplicaView, type ReplicaView } from '../../../storage/replica/read
 import { type ReplicaHooks, ReplicaStore } from '../../../storage/replica/store.js';
 import type { SegmentSet } from '../../../storage/segment/handle.js';
 import { residentOffset } from '../../../storage/segment/layout.js';
+import { decodeRows } from '../../../storage/segment/originals.js';
 import { readPayloadText } from '../../../storage/segment/payload-file.js';
 import type { BuildResult, ReplicaSpec } from '../../../storage/threads/messages.js';
 import { NO_LEADER } from '../../../storage/wal/log-tags.js';
@@ -174,6 +175,12 @@ export class Replica {
         const vectors: { [name: string]: number[] } = {};
         for (const vector of layout.vectors) {
           if (!hasBit(new Uint32Array(memory.buffer, vector.presence, Math.ceil(layout.capacity / 32)), row)) continue;
+          if (vector.decoded) {
+            const bytes = new Uint8Array(vector.stride);
+            decodeRows(memory, vector, row, bytes);
+            vectors[vector.name] = [...new Float32Array(bytes.buffer, 0, vector.dim)];
+            continue;
+          }
           const at = residentOffset(vector) + row * vector.stride;
           vectors[vector.name] = [
             ...(vector.element === 'u8' ? new Uint8Array(memory.buffer, at, vector.dim) : new Float32Array(memory.buffer, at, vector.dim)),
