@@ -206,22 +206,29 @@ export function nextDeadline<T>(state: ReadState<T>): number {
 
 /**
  * Readers that are stuck: since `graceMs` past the deadline of the oldest read in flight they have not answered it,
- * though a reader looks at the clock as it works.
+ * though a reader looks at the clock as it works. moreMs: how much longer a reader gets, as it had no CPU for that long.
  */
-export function stuckReaders<T>(state: ReadState<T>, nowMs: number, graceMs: number): number[] {
+export function stuckReaders<T>(state: ReadState<T>, nowMs: number, graceMs: number, moreMs: MoreMs): number[] {
   const stuck: number[] = [];
   state.readers.forEach((slot, index) => {
     const oldest = slot.inFlight.values().next().value;
-    if (slot.up && oldest !== undefined && oldest.deadlineMs + graceMs <= nowMs) stuck.push(index);
+    if (slot.up && oldest !== undefined && isStuck(index, oldest.deadlineMs, nowMs, graceMs, moreMs)) stuck.push(index);
   });
   return stuck;
 }
 
+type MoreMs = (reader: number, deadlineMs: number) => number;
+
+function isStuck(reader: number, deadlineMs: number, nowMs: number, graceMs: number, moreMs: MoreMs): boolean {
+  // Asked at each look past the deadline, so that it is known what the reader has waited since.
+  return deadlineMs <= nowMs && deadlineMs + graceMs + moreMs(reader, deadlineMs) <= nowMs;
+}
+
 /** The same of readers by the reads that they answer for clients by themselves. deadlines: by reader, 0 for none. */
-export function stuckAlone(deadlines: Float64Array, nowMs: number, graceMs: number): number[] {
+export function stuckAlone(deadlines: Float64Array, nowMs: number, graceMs: number, moreMs: MoreMs): number[] {
   return [...deadlines.keys()].filter((index) => {
     const deadlineMs = deadlines[index] as number;
-    return deadlineMs > 0 && deadlineMs + graceMs <= nowMs;
+    return deadlineMs > 0 && isStuck(index, deadlineMs, nowMs, graceMs, moreMs);
   });
 }
 

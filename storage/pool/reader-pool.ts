@@ -37,6 +37,7 @@ import type {
 } from '../threads/messages.js';
 import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../threads/scratch-turns.js';
+import { MoreTime, STARVED_TIMES_MAX } from './cpu-wait.js';
 import {
   dropRead,
   expireReads,
@@ -147,6 +148,9 @@ export class ReaderPool {
   private lastHeavyMs = 0;
   private readonly heavyIdleMs: number;
   private readonly stuckGraceMs: number;
+  /** What readers without a CPU get besides, for their reads and those that they answer by themselves. */
+  private readonly moreForReads: MoreTime;
+  private readonly moreForAlone: MoreTime;
   private readonly aloneDeadlines: Float64Array;
   private readonly scratchTurns: Int32Array;
   /** Of replicas, as readers note them. */
@@ -209,6 +213,9 @@ export class ReaderPool {
         tellWorker: (event) => on.tellWorker(event),
       },
     );
+    const more = () => new MoreTime((index) => this.slots.waitedMs(index), (STARVED_TIMES_MAX - 1) * this.stuckGraceMs);
+    this.moreForReads = more();
+    this.moreForAlone = more();
   }
 
   /** Resolves when every reader is ready; rejects when one is lost before. */
@@ -341,7 +348,11 @@ export class ReaderPool {
       work.reject(new TroupeError('timeout', 'the read did not finish within its timeout: retry, or raise `timeout`'));
     }
     const next = nextDeadline(this.reads);
-    const stuck = [...stuckReaders(this.reads, nowMs, this.stuckGraceMs), ...stuckAlone(this.aloneDeadlines, nowMs, this.stuckGraceMs)];
+    const { aloneDeadlines, moreForAlone, moreForReads, reads, stuckGraceMs } = this;
+    const stuck = [
+      ...stuckReaders(reads, nowMs, stuckGraceMs, (index, deadlineMs) => moreForReads.get(index, deadlineMs, nowMs)),
+      ...stuckAlone(aloneDeadlines, nowMs, stuckGraceMs, (index, deadlineMs) => moreForAlone.get(index, deadlineMs, nowMs)),
+    ];
     for (const index of new Set(stuck)) this.slots.replace(index);
     // Readers that hold reads past their deadline are looked at again when their grace is over, and those with servers as often.
     const isWatched = this.openers.length > 0 || pendingCount(this.reads) > this.reads.waitingCount;

@@ -1,11 +1,12 @@
 /**
  * Watches whether a thread that has something to do is alive. The main thread looks every second; while calls wait and the thread's counter
  * has not moved since the last look, the look counts as silent, and the thread is asked for a sign. Looks are counted and not time: when the
- * whole process was stopped, that is one look.
+ * whole process was stopped, that is one look. Seconds in which the thread waited for a CPU are taken off.
  */
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { PulseData } from '../threads/pulse.js';
+import { cpuWaitMs, STARVED_TIMES_MAX } from './cpu-wait.js';
 
 /** Numbers of silent looks in a row. */
 export interface WatchLimits {
@@ -38,6 +39,7 @@ export type WatchFinding = 'fine' | 'silent' | 'terminate' | 'end';
 export interface Silence {
   /** What waits for it longest. */
   readonly call: string;
+  /** Those in which it waited for a CPU are left out. */
   readonly looks: number;
 }
 
@@ -47,27 +49,45 @@ export class ThreadWatch {
   private readonly port: MessagePort;
   private seen = 0;
   private wasAsked = false;
+  /** Silent ones in a row. */
+  private allLooks = 0;
+  /** The same without those in which it waited for a CPU. */
   private looks = 0;
+  /** What it had waited for a CPU at its last sign of life. */
+  private waitedBeforeMs = 0;
   private call = '';
 
-  constructor(private readonly limits: WatchLimits) {
+  /** waitOf: how long a thread has waited for a CPU, by its number in the system. */
+  constructor(
+    private readonly limits: WatchLimits,
+    private readonly waitOf: (thread: number) => number = cpuWaitMs,
+  ) {
     const { port1, port2 } = new MessageChannel();
     this.port = port1;
     port1.unref();
-    this.data = { counter: new Int32Array(new SharedArrayBuffer(4)), port: port2 };
+    this.data = { counter: new Int32Array(new SharedArrayBuffer(8)), port: port2 };
   }
 
   /** call: what has waited longest for the thread; null: nothing does. */
   look(call: string | null): WatchFinding {
     const count = Atomics.load(this.data.counter, 0);
     // A thread that was not asked at the last look had no reason to move.
-    this.looks = call !== null && this.wasAsked && count === this.seen ? this.looks + 1 : 0;
+    const isSilent = call !== null && this.wasAsked && count === this.seen;
+    const before = isSilent ? this.looks : 0;
+    this.allLooks = isSilent ? this.allLooks + 1 : 0;
+    if (call !== null && !isSilent) this.waitedBeforeMs = this.waitedMs();
+    this.looks = isSilent ? Math.max(before, servedLooks(this.allLooks, this.waitedMs() - this.waitedBeforeMs)) : 0;
     this.seen = count;
     this.wasAsked = call !== null;
     if (call === null) return 'fine';
     this.call = call;
     this.port.postMessage(null);
-    return findingOf(this.looks, this.limits);
+    return this.looks > before ? findingOf(this.looks, this.limits) : 'fine';
+  }
+
+  /** Milliseconds that the thread has waited for a CPU so far; 0 where that is not told. */
+  waitedMs(): number {
+    return this.waitOf(Atomics.load(this.data.counter, 1));
   }
 
   /** Null: as far as is known it answers. */
@@ -78,6 +98,11 @@ export class ThreadWatch {
   close(): void {
     this.port.close();
   }
+}
+
+/** Of so many looks, those in which the thread had a CPU or did not want one. */
+function servedLooks(looks: number, waitedMs: number): number {
+  return Math.max(Math.ceil(looks - waitedMs / LOOK_EVERY_MS), Math.floor(looks / STARVED_TIMES_MAX));
 }
 
 /** Each finding comes with one look only. */

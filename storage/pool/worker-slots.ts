@@ -188,6 +188,11 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
     }
   }
 
+  /** Milliseconds that the thread of an index has waited for a CPU so far; 0 where that is not told. */
+  waitedMs(index: number): number {
+    return this.slots[index]?.watch?.waitedMs() ?? 0;
+  }
+
   /** Ends every thread, and none is told as lost. */
   endAll(): Promise<unknown> {
     return Promise.allSettled(

@@ -3,11 +3,13 @@
  * that the thread's event loop gets to. In the main thread, and in threads that are not watched, it is nothing.
  */
 
+import { readlinkSync } from 'node:fs';
+import path from 'node:path';
 import { type MessagePort, workerData } from 'node:worker_threads';
 
 /** What a watched thread starts with, as `pulse` of its data. */
 export interface PulseData {
-  /** Int32Array [1] in shared memory. */
+  /** Int32Array [2] in shared memory: the signs of life so far, and the thread's number in the system, 0 where that is not told. */
   readonly counter: Int32Array;
   /** The main thread's questions come by it. */
   readonly port: MessagePort;
@@ -23,8 +25,17 @@ export function beat(): void {
 /** For a thread that gets its data by a message; others begin by themselves. */
 export function beginPulse(pulse: PulseData): void {
   ({ counter } = pulse);
+  counter[1] = systemThread();
   pulse.port.on('message', beat);
   pulse.port.unref();
+}
+
+function systemThread(): number {
+  try {
+    return Number(path.basename(readlinkSync('/proc/thread-self')));
+  } catch {
+    return 0;
+  }
 }
 
 const given = (workerData as { readonly pulse?: PulseData } | null)?.pulse;

@@ -111,7 +111,11 @@ test('a read that has timed out is left to nobody', () => {
 
 test('a reader is stuck in a read of its own when that has not ended a while after its deadline', () => {
   const deadlines = Float64Array.of(0, 90, 91, 1000);
-  assert.deepEqual(stuckAlone(deadlines, 100, 10), [1]);
+  const more = [0, 0, 0, 0];
+  const moreMs = (reader: number) => more[reader] as number;
+  assert.deepEqual(stuckAlone(deadlines, 100, 10, moreMs), [1]);
+  more[1] = 1;
+  assert.deepEqual(stuckAlone(deadlines, 100, 10, moreMs), []);
 });
 
 test('a heavy read whose reader is lost waits among heavy ones, and expires at its deadline', () => {
@@ -210,12 +214,21 @@ test('a read that was lost with two readers is given up', () => {
   assert.equal(pendingCount(state), 0);
 });
 
-test('a reader that holds a read far past its deadline is stuck', () => {
+test('a reader that holds a read far past its deadline is stuck, unless it had no CPU meanwhile', () => {
   const state = stateOf(1);
   offerRead(state, readOf('a', 100));
   expireReads(state, 100);
-  assert.deepEqual(stuckReaders(state, 149, 50), []);
-  assert.deepEqual(stuckReaders(state, 150, 50), [0]);
+  const none = () => 0;
+  assert.deepEqual(stuckReaders(state, 149, 50, none), []);
+  assert.deepEqual(stuckReaders(state, 150, 50, none), [0]);
+  assert.deepEqual(
+    stuckReaders(state, 150, 50, () => 30),
+    [],
+  );
+  assert.deepEqual(
+    stuckReaders(state, 180, 50, () => 30),
+    [0],
+  );
 });
 
 test('a replica goes to the writer with the fewest', () => {

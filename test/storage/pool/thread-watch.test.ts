@@ -6,8 +6,8 @@ import { readerWatchLimits, ThreadWatch, type WatchFinding, watchLimits } from '
 
 const LIMITS = { silent: 2, terminated: 4, ended: 5 };
 
-function watchOf(t: TestContext): ThreadWatch {
-  const watch = new ThreadWatch(LIMITS);
+function watchOf(t: TestContext, waitOf?: () => number): ThreadWatch {
+  const watch = new ThreadWatch(LIMITS, waitOf);
   t.after(() => {
     watch.close();
     watch.data.port.close();
@@ -32,6 +32,26 @@ test('a thread that moves its counter is alive, however long its call takes', (t
     Atomics.add(watch.data.counter, 0, 1);
   }
   assert.equal(watch.silence, null);
+});
+
+test('a thread that waits for a CPU is no more silent than it had one, and yet is given up at a tenth of the pace', (t) => {
+  let waitedMs = 700;
+  const watch = watchOf(t, () => waitedMs);
+  assert.deepEqual(findings(watch, 3), ['fine', 'fine', 'silent']);
+  waitedMs += 2000;
+  assert.deepEqual(findings(watch, 4), ['fine', 'fine', 'fine', 'terminate']);
+  Atomics.add(watch.data.counter, 0, 1);
+  assert.deepEqual(findings(watch, 1), ['fine']);
+  const starved = Array.from({ length: 51 }, () => {
+    waitedMs += 1000;
+    return findings(watch, 1)[0];
+  });
+  const told = starved.flatMap((finding, look) => (finding === 'fine' ? [] : [[look, finding]]));
+  assert.deepEqual(told, [
+    [19, 'silent'],
+    [39, 'terminate'],
+    [49, 'end'],
+  ]);
 });
 
 test('a thread that nothing waits for owes no sign of life, and gets its time from the first look that something does', (t) => {
@@ -59,6 +79,7 @@ test('a thread whose event loop is free answers by itself, and keeps no process 
   assert.equal(moved(), false);
   watch.look('a call');
   while (!moved()) await new Promise((done) => setTimeout(done, 2));
+  if (process.platform === 'linux') assert.ok(watch.waitedMs() > 0, 'it has waited for a CPU, if only for a moment');
   worker.postMessage('end');
   assert.deepEqual(await once(worker, 'exit'), [0]);
 });
