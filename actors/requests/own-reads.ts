@@ -91,7 +91,8 @@ function readLimits(found: Found, { limits }: OwnReadsParts): OwnLimits | null |
   if (strict === null) return null;
   const indexes = strict.unindexed_filtering_retrieve === false ? limits.indexesHere(found.entry) : null;
   if (indexes === null && strict.unindexed_filtering_retrieve === false) return 'unknown';
-  return { request: { strict, indexes }, tokens: limits.tokensOf(found, 'read') };
+  const tokens = { read: limits.tokensOf(found, 'read'), write: limits.tokensOf(found, 'write') };
+  return { request: { strict, indexes }, tokens };
 }
 
 function unlimitedCollection({ entry, name, record }: Found, names: Names, parts: OwnReadsParts): OwnCollection | SpreadCollection | null {

@@ -73,9 +73,14 @@ const LIMIT_KEY = 'troupe-limit';
  * the message says so, and the outcome is there for programs.
  */
 export function clientFacts(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>): ErrorFacts {
-  const { outcome: _, ...facts } = shownFacts(errorFacts(error));
+  return toldFacts(errorFacts(error), endpoint);
+}
+
+/** As `clientFacts`, of an error that was never thrown. */
+export function toldFacts(thrown: ErrorFacts, endpoint: Pick<Endpoint, 'access' | 'method'>): ErrorFacts {
+  const { outcome: _, ...facts } = shownFacts(thrown);
   if (!changesSomething(endpoint)) return facts;
-  const outcome = outcomeOf(errorFacts(error));
+  const outcome = outcomeOf(thrown);
   return outcome === 'none'
     ? { ...facts, outcome }
     : { ...facts, detail: `${facts.detail}; the operation may still be carried out`, outcome };
@@ -104,12 +109,12 @@ export function noRoomFor(endpoint: Pick<Endpoint, 'access' | 'method'>): Troupe
 /** Headers of REST, metadata of gRPC, as `clientFacts` has made them: names and values. */
 export function errorHeaders(error: ErrorFacts): readonly (readonly [string, string])[] {
   const after = retryAfter(error);
-  return [
-    ...(after === undefined ? [] : [['retry-after', after] as const]),
-    ...(error.outcome === undefined ? [] : [[OUTCOME_KEY, error.outcome] as const]),
-    ...(error.code === 'unreadableCoding' ? [['accept-encoding', unpackingCodings().join(', ')] as const] : []),
-    ...(error.limit === undefined ? [] : [[LIMIT_KEY, error.limit] as const]),
-  ];
+  const headers: (readonly [string, string])[] = [];
+  if (after !== undefined) headers.push(['retry-after', after]);
+  if (error.outcome !== undefined) headers.push([OUTCOME_KEY, error.outcome]);
+  if (error.code === 'unreadableCoding') headers.push(['accept-encoding', unpackingCodings().join(', ')]);
+  if (error.limit !== undefined) headers.push([LIMIT_KEY, error.limit]);
+  return headers;
 }
 
 /** `{"status":{"error":…},"time":<seconds>}` */

@@ -4,7 +4,7 @@
  */
 
 import type { MessagePort } from 'node:worker_threads';
-import { TroupeError } from '../../protocols/errors.js';
+import { type ErrorFacts, TroupeError } from '../../protocols/errors.js';
 import { RoutingReader } from '../../protocols/grpc/routing.js';
 import { type GrpcMethod, schema } from '../../protocols/grpc/schema.js';
 import { type CallTrace, takeTrace } from '../../protocols/model/explanation.js';
@@ -14,7 +14,7 @@ import { steadyNowMs } from '../../storage/threads/clock.js';
 import type { HeavyRead, RawRequest, ReadOperation } from '../../storage/threads/messages.js';
 import { checkAccess } from '../access/decide.js';
 import type { KnownCallers } from '../access/known-callers.js';
-import { clientFacts, errorHeaders } from '../context/answer.js';
+import { clientFacts, errorHeaders, toldFacts } from '../context/answer.js';
 import type { CallLog } from '../context/call-log.js';
 import { ClientGate } from '../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../context/collection-stats.js';
@@ -49,7 +49,7 @@ export class GrpcReaderDoor {
   private nextId = 1;
 
   constructor(
-    private readonly reader: Pick<Reader, 'memory' | 'readAlone'>,
+    private readonly reader: Pick<Reader, 'memory' | 'readAlone' | 'refusalOf'>,
     private readonly port: MessagePort,
     private readonly settings: GrpcReaderSettings,
     /** By `settings.access`. */
@@ -160,19 +160,21 @@ export class GrpcReaderDoor {
         asked = name;
         if (this.callers !== null) checkAccess(caller, row, name);
         checkCollectionName(name);
+        const refusal = this.reader.refusalOf(name, 'read');
+        if (refusal !== null) return this.failed(row, asked, toldFacts(refusal, row), performance.now() - startedMs);
         const request = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, trace });
         const answer = this.reader.readAlone(name, engine, request);
         return answer instanceof Promise
           ? answer.then((later) => answered(later, name, request, startedMs, context))
           : answered(answer, name, request, startedMs, context);
       } catch (error) {
-        return error instanceof TroupeError ? this.failed(row, asked, error, performance.now() - startedMs) : null;
+        return error instanceof TroupeError ? this.failed(row, asked, clientFacts(error, row), performance.now() - startedMs) : null;
       }
     };
   }
 
-  private failed(row: GrpcRow, name: string | undefined, error: TroupeError, milliseconds: number): ServedOutcome {
-    const facts = clientFacts(error, row);
+  /** facts: as the client is told them. */
+  private failed(row: GrpcRow, name: string | undefined, facts: ErrorFacts, milliseconds: number): ServedOutcome {
     const status = grpcStatusOf(facts);
     this.record(row, name, status.code, milliseconds);
     return { kind: 'failed', ...status, metadata: errorHeaders(facts) };

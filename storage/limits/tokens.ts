@@ -60,10 +60,15 @@ export function takeTokens(tokens: SharedTokens, cost: number, nowMs: number): v
   });
 }
 
+/** Why the bucket has not even the token of the smallest request (`rateLimited`); null: it has. None is taken. */
+export function lackOf(tokens: SharedTokens, nowMs: number): ErrorFacts | null {
+  return afterTaking(timeOf(Atomics.load(tokens.fullAt, 0)), tokens, 1, nowMs).error;
+}
+
 /** Checks that there is the token of the smallest request, without taking it. Errors: `rateLimited`. */
 export function checkToken(tokens: SharedTokens, nowMs: number): void {
-  const { error } = afterTaking(timeOf(Atomics.load(tokens.fullAt, 0)), tokens, 1, nowMs);
-  if (error !== null) throw errorFromFacts(error);
+  const lack = lackOf(tokens, nowMs);
+  if (lack !== null) throw errorFromFacts(lack);
 }
 
 /** Gives back tokens of a request that somebody else is going to take them for. */

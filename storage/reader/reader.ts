@@ -5,7 +5,7 @@
  * such a read waits for it and is tried again with every set that comes.
  */
 
-import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
+import { type ErrorFacts, errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
 import type { ExplainRequest } from '../../protocols/model/explanation.js';
@@ -17,7 +17,7 @@ import { measured } from '../disk/meter.js';
 import type { ExplainPlace } from '../explain/explainer.js';
 import { forgetPlans, seenPlans } from '../explain/seen-plans.js';
 import { toldIn } from '../explain/told.js';
-import { checkToken, giveBackTokens, type SharedTokens, takeTokens } from '../limits/tokens.js';
+import { giveBackTokens, lackOf, type SharedTokens, takeTokens } from '../limits/tokens.js';
 import { HeldMemory } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
@@ -201,7 +201,17 @@ export class Reader {
   }
 
   /**
-   * Answers a read of a client, by the collection's name or alias, without asking the main thread; null: the read has to be handed on to the
+   * Why a request for a collection, by its name or alias, is refused whatever its body says (`rateLimited`); null: nobody here knows a reason. It is
+   * asked before anything is made of the request, so that a refusal costs others little.
+   */
+  refusalOf(collection: string, kind: SharedTokens['kind']): ErrorFacts | null {
+    const news = this.newsOfReads;
+    const tokens = this.ownReads.collections.get(collection)?.limits?.tokens[kind] ?? null;
+    return news === null || tokens === null || !isNewest(news) ? null : lackOf(tokens, steadyNowMs());
+  }
+
+  /**
+   * Answers a read of a client that `refusalOf` does not refuse, by the collection's name or alias, without asking the main thread; null: the read has to be handed on to the
    * main thread, which decides about it; 'heavy': also to the main thread, as a read that quick ones should not wait for. The body is not
    * changed. Errors: those of the operation; `timeout`.
    */
@@ -214,7 +224,7 @@ export class Reader {
     if ((request.body?.byteLength ?? 0) > HEAVY_BODY_BYTES) return 'heavy';
     if (own.limits === undefined) return this.readUnlimited(news, own, operation, request);
     const limited = { ...request, limits: own.limits.request };
-    const giveBack = paid(own.limits.tokens, operation, limited);
+    const giveBack = paid(own.limits.tokens.read, operation, limited);
     // The main thread takes tokens itself for what is handed on to it.
     const given = (answer: AloneAnswer): AloneAnswer => {
       if (answer === null || answer === 'heavy') giveBack();
@@ -537,7 +547,6 @@ function notePlan(explain: ExplainRequest | undefined, milliseconds: number, pay
 /** Takes the tokens of a read; what comes back gives them back. Errors: `rateLimited`; those of decoding. */
 function paid(tokens: SharedTokens | null, operation: ReadOperation, request: RawRequest): () => void {
   if (tokens === null) return () => {};
-  checkToken(tokens, steadyNowMs());
   const cost = isWeighed(operation) ? weightOf({ kind: 'read', operation, request }) : 1;
   takeTokens(tokens, cost, steadyNowMs());
   return () => giveBackTokens(tokens, cost);

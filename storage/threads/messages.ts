@@ -165,11 +165,11 @@ export interface PortionResult {
 
 // ------------------------------------------------------------------ readers
 
-/** What a reader checks of each read of a collection in strict mode. */
+/** What a reader checks of requests for a collection in strict mode. */
 export interface OwnLimits {
   readonly request: RequestLimits;
-  /** Where the rate of reads is limited. */
-  readonly tokens: SharedTokens | null;
+  /** Where the rate of reads or writes is limited. */
+  readonly tokens: Readonly<Record<SharedTokens['kind'], SharedTokens | null>>;
 }
 
 /** A collection that any reader may read by itself. */

@@ -2,7 +2,7 @@
 
 import { ERROR_KINDS, type ErrorCode, type ErrorFacts } from '../../../protocols/errors.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
-import { clientFacts, envelope, errorBody, errorHeaders, errorText } from '../../context/answer.js';
+import { clientFacts, envelope, errorBody, errorHeaders, errorText, toldFacts } from '../../context/answer.js';
 import type { Endpoint } from '../../context/endpoint.js';
 import { explainMember } from '../../context/explain.js';
 import { usageMember } from '../../context/hardware.js';
@@ -64,6 +64,14 @@ export function resultReply(result: Uint8Array, milliseconds: number, { explain,
   const explained = explain === undefined || explain.explanation === null ? '' : explainMember(explain.explanation);
   const members = usage === undefined ? explained : `${usageMember(usage)}${explained}`;
   return jsonReply(200, envelope(result, milliseconds, members), unknownHeaders(unknownFields));
+}
+
+/** The reply to a request that is refused whatever it asks for. No error was thrown: to make one costs more than all of the reply. */
+export function refusalReply(facts: ErrorFacts, endpoint: Pick<Endpoint, 'access' | 'method'>, milliseconds: number): RestReply {
+  const told = toldFacts(facts, endpoint);
+  const headers: string[] = [];
+  for (const [name, value] of errorHeaders(told)) headers.push(name, value);
+  return jsonReply(ERROR_KINDS[told.code].restStatus, errorBody(told, milliseconds), headers);
 }
 
 export function errorReply(error: unknown, endpoint: Pick<Endpoint, 'access' | 'method'>, milliseconds: number): RestReply {

@@ -308,9 +308,16 @@ export class FastConnection implements BytesTaker {
   }
 }
 
+const labels = new Map<number, string>([[200, 'OK']]);
+
 /** The words of a status as Node.js has them. */
 function labelOf(status: number): string {
-  return status === 200 ? 'OK' : (http().STATUS_CODES[status] ?? 'unknown');
+  let label = labels.get(status);
+  if (label === undefined) {
+    label = http().STATUS_CODES[status] ?? 'unknown';
+    labels.set(status, label);
+  }
+  return label;
 }
 
 /** As Node's HTTP server writes it. */

@@ -27,10 +27,10 @@ import { idFields, requestIdsOf } from '../../context/slow-requests.js';
 import { TlsSockets } from '../../context/tls-sockets.js';
 import { noUnknownFields, UnknownFieldBatch } from '../../context/unknown-fields.js';
 import { type PointsServices, pointsRequest } from '../../handlers/points.js';
-import { checkedRead, hasBody } from '../calls/check-head.js';
+import { checkedRead, checkedWrite, hasBody } from '../calls/check-head.js';
 import { AnswerEncoder } from '../calls/encode-answer.js';
 import { TOO_MANY_REST, WITHOUT_TLS_REST } from '../calls/last-words.js';
-import { errorReply, type RestReply, resultReply } from '../calls/reply.js';
+import { errorReply, type RestReply, refusalReply, resultReply } from '../calls/reply.js';
 import type { FastRequest } from '../fast/connection.js';
 import { requestFinder } from '../fast/find-request.js';
 import { FastFront } from '../fast/front.js';
@@ -40,7 +40,7 @@ import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.j
 import { PipedConnections } from './piped.js';
 
 /** The part of a reader that answers without the main thread. */
-export type LoneReader = Pick<Reader, 'memory' | 'readAlone'>;
+export type LoneReader = Pick<Reader, 'memory' | 'readAlone' | 'refusalOf'>;
 
 /** What comes of a read that this thread tries to answer. */
 type ReadReply = RestReply | 'heavy' | null;
@@ -202,18 +202,26 @@ export class ReaderDoor {
     setTimeout(() => this.#post({ kind: 'counted', counts: this.#byCollection.take() }), TELL_COUNTS_MS).unref();
   }
 
-  /** The reply to a read; else as `readAlone`. */
+  /** The reply to a read, or to what is refused for its rate; else as `readAlone`. */
   #read(request: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
     const { body, found, trace } = request;
     const { caller, path, query } = found;
     try {
       // Only the main thread knows whether the point is there that such a token wants.
-      if (row.kind !== 'read' || (caller.kind === 'token' && caller.valueExists !== null)) return null;
+      if (caller.kind === 'token' && caller.valueExists !== null) return null;
+      const name = path.collection_name as string;
+      if (row.kind === 'write') {
+        checkedWrite(path, query);
+        return this.#refusedForRate(name, row.kind, row, startedMs);
+      }
+      if (row.kind !== 'read') return null;
       const parameters = checkedRead(row.engine, path, query);
+      const refused = this.#refusedForRate(name, row.kind, row, startedMs);
+      if (refused !== null) return refused;
       const unknownFields = noUnknownFields(this.settings.refuseUnknown);
       const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
       const raw = pointsRequest(this.#services, { ...own, ...parameters, trace, unknownFields });
-      const result = this.reader.readAlone(path.collection_name as string, row.engine, raw);
+      const result = this.reader.readAlone(name, row.engine, raw);
       const reply = (answer: AloneAnswer): ReadReply => {
         if (answer === null || answer === 'heavy') return answer;
         if (unknownFields.found.length > 0) this.#noteUnknown(row, unknownFields.found);
@@ -226,6 +234,11 @@ export class ReaderDoor {
       // A bug: the main thread meets it again, and logs it.
       return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;
     }
+  }
+
+  #refusedForRate(collection: string, kind: 'read' | 'write', row: DoorRow, startedMs: number): RestReply | null {
+    const refusal = this.reader.refusalOf(collection, kind);
+    return refusal === null ? null : refusalReply(refusal, row, performance.now() - startedMs);
   }
 
   #noteSlow({ found, head }: FastRequest, { name: operation }: DoorRow, milliseconds: number, plan: string | null): void {

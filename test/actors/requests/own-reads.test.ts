@@ -136,10 +136,11 @@ test('readers get the limits of strict mode with a collection, its bucket, and i
   };
   assert.equal(strictly({ enabled: false, max_query_limit: 5, read_rate_limit: 5 }), null);
   const strict = { enabled: true, max_query_limit: 5 };
-  assert.deepEqual(strictly(strict), { request: { strict, indexes: null }, tokens: null });
-  assert.equal(strictly({ enabled: true, read_rate_limit: 7 })?.tokens?.perMinute, 7);
+  assert.deepEqual(strictly(strict), { request: { strict, indexes: null }, tokens: { read: null, write: null } });
+  const tokens = strictly({ enabled: true, read_rate_limit: 7, write_rate_limit: 8 })?.tokens;
+  assert.deepEqual([tokens?.read?.perMinute, tokens?.write?.perMinute], [7, 8]);
   const limited = limitsOf(fields);
-  assert.equal(limitsWith(limited)?.tokens, limitsWith(limited)?.tokens, 'the bucket stays the same');
+  assert.equal(limitsWith(limited)?.tokens.read, limitsWith(limited)?.tokens.read, 'the bucket stays the same');
   assert.deepEqual(strictly({ enabled: true, unindexed_filtering_retrieve: false })?.request.indexes, fields);
   const { collections } = ownReads(new Names(view, () => null), { assignments: new Assignments(true), cardOf, limits: limitsOf() });
   assert.equal(collections.size, 0, 'without a replica nobody knows the indexes');

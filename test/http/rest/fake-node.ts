@@ -228,6 +228,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly recoveryMode?: string;
   /** Requests are taken by a reader's server, which asks this before it hands a read on. */
   readonly readAlone?: LoneReader['readAlone'];
+  /** Of a reader's server. Default: nothing is refused for its rate. */
+  readonly refusalOf?: LoneReader['refusalOf'];
   /** Null and left out: none is slow. */
   readonly slowRequestMs?: number | null;
 }
@@ -310,7 +312,10 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     cors: true,
     logRequests: false,
     ...options,
-    readers: options.readAlone === undefined ? null : oneReader({ memory: services.memory.ledger, readAlone: options.readAlone }),
+    readers:
+      options.readAlone === undefined
+        ? null
+        : oneReader({ memory: services.memory.ledger, readAlone: options.readAlone, refusalOf: options.refusalOf ?? (() => null) }),
   });
   const close = async (graceMs: number): Promise<void> => {
     await door.close(graceMs);

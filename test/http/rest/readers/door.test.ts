@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { TroupeError } from '../../../../protocols/errors.js';
+import { errorReply } from '../../../../http/rest/calls/reply.js';
+import { errorFromFacts, TroupeError } from '../../../../protocols/errors.js';
 import { BUILT_IN_DEFAULTS, decodeCreateCollection } from '../../../../protocols/rest/collections.js';
 import type { AloneAnswer } from '../../../../storage/reader/reader.js';
 import type { RawRequest } from '../../../../storage/threads/messages.js';
@@ -32,6 +33,41 @@ test('what a reader answers alone does not reach the main thread, and is counted
   assert.deepEqual(
     counts.map(({ durations, status }) => [status, durations.count]),
     [[200, 1]],
+  );
+});
+
+test('what is beyond its rate is refused by the reader as by the main thread, before anybody looks at it, and is counted', async (t) => {
+  const facts = { code: 'rateLimited', detail: 'too often', retryAfterMs: 2100, limit: 'a_rate_limit' } as const;
+  const asked: string[] = [];
+  const harness = await openDoor({
+    readAlone: () => assert.fail('the body was looked at'),
+    refusalOf: (collection, kind) => {
+      asked.push(`${kind} ${collection}`);
+      return facts;
+    },
+  });
+  t.after(() => harness.door.close(0));
+  for (const [method, path, access] of [
+    ['POST', COUNT, 'r'],
+    ['PUT', '/collections/c/points', 'writePoints'],
+    ['DELETE', '/collections/c/index/field', 'w'],
+  ] as const) {
+    const { headers, ...told } = await fetch(harness.url + path, { method, ...(method === 'DELETE' ? {} : { body: 'no JSON' }) }).then(
+      async (answer) => ({ status: answer.status, headers: answer.headers, text: await answer.text() }),
+    );
+    const thrown = errorReply(errorFromFacts(facts), { access, method }, 0);
+    assert.deepEqual([told.status, told.text.replace(/"time":.*/, '')], [thrown.status, thrown.body.toString().replace(/"time":.*/, '')]);
+    for (let at = 0; at < thrown.headers.length; at += 2) assert.equal(headers.get(thrown.headers[at] as string), thrown.headers[at + 1]);
+  }
+  assert.deepEqual(asked, ['read c', 'write c', 'write c']);
+  assert.deepEqual(harness.node.asked, []);
+  assert.deepEqual(
+    harness.services.stats.counts().map(({ durations, status }) => [status, durations.count]),
+    [
+      [429, 1],
+      [429, 1],
+      [429, 1],
+    ],
   );
 });
 
