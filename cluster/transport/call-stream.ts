@@ -5,6 +5,7 @@
 
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type DataReply, LostAnswer, NotReached } from '../data-messages.js';
+import type { ShownCertificate } from './certified.js';
 import { decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
 import { EMPTY_FRAME, type Hello } from './codec/frames.js';
 import { dialCalls } from './dial-calls.js';
@@ -192,10 +193,10 @@ export class CallsServer {
   #closing = false;
 
   /** serve: the packed reply to a packed call; does not reject. */
-  constructor(private readonly serve: (hello: Hello, packed: Uint8Array) => Promise<Uint8Array>) {}
+  constructor(private readonly serve: (hello: Hello, packed: Uint8Array, certificate: ShownCertificate) => Promise<Uint8Array>) {}
 
-  /** open: begins the stream that was taken. */
-  accept(open: (events: StreamEvents) => FrameStream): void {
+  /** open: begins the stream that was taken. certificate: that its connection has shown. */
+  accept(open: (events: StreamEvents) => FrameStream, certificate?: ShownCertificate): void {
     let hello: Hello | null = null;
     let carriedOut = 0;
     let over = false;
@@ -210,7 +211,7 @@ export class CallsServer {
     const handle = { close: endWhenDone };
     const carryOut = (from: Hello, { bytes, number }: NumberedBytes): void => {
       carriedOut++;
-      void this.serve(from, bytes).then((reply) => {
+      void this.serve(from, bytes, certificate).then((reply) => {
         carriedOut--;
         if (!over) outbox.push({ number, bytes: reply });
       });

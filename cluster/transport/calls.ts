@@ -9,6 +9,7 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import { type AnswerCall, type DataAnswer, type DataCall, type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import { channelTarget } from './address.js';
 import { CallStream, greetingOf } from './call-stream.js';
+import type { ShownCertificate } from './certified.js';
 import { decodeCall, decodeReply, encodeCall, encodeReply, packCall, packReply, type SaidCall, unpackCall } from './codec/calls.js';
 import type { Hello } from './codec/frames.js';
 import type { Way } from './entrance.js';
@@ -135,9 +136,10 @@ function lostBy(peer: PeerId, error: ServiceError, timeoutMs: number): TroupeErr
 export class IncomingCalls {
   #served = 0;
 
-  /** own: this node; null while it takes no calls. */
+  /** own: this node; null while it takes no calls. whyNot: why whoever has shown a certificate is not the peer; null: it may be. */
   constructor(
     private readonly own: () => OwnSide | null,
+    private readonly whyNot: (peer: PeerId, certificate: ShownCertificate) => string | null,
     private readonly answer: AnswerCall,
   ) {}
 
@@ -147,19 +149,19 @@ export class IncomingCalls {
   }
 
   /** The bytes of the reply to a call that came alone. */
-  async serve(bytes: Uint8Array): Promise<Buffer> {
-    return asBuffer(encodeReply(await this.#replyTo(() => decodeCall(bytes))));
+  async serve(bytes: Uint8Array, certificate: ShownCertificate): Promise<Buffer> {
+    return asBuffer(encodeReply(await this.#replyTo(() => decodeCall(bytes), certificate)));
   }
 
   /** The packed reply to a call of a stream. */
-  async serveOne(hello: Hello, call: Uint8Array): Promise<Uint8Array> {
-    return packReply(await this.#replyTo(() => ({ hello, call })));
+  async serveOne(hello: Hello, call: Uint8Array, certificate: ShownCertificate): Promise<Uint8Array> {
+    return packReply(await this.#replyTo(() => ({ hello, call }), certificate));
   }
 
-  async #replyTo(said: () => SaidCall): Promise<DataReply> {
+  async #replyTo(said: () => SaidCall, certificate: ShownCertificate): Promise<DataReply> {
     this.#served++;
     try {
-      return await this.#carryOut(said);
+      return await this.#carryOut(said, certificate);
     } catch (error) {
       return { kind: 'error', error: errorFacts(error) };
     } finally {
@@ -167,7 +169,7 @@ export class IncomingCalls {
     }
   }
 
-  async #carryOut(said: () => SaidCall): Promise<DataReply> {
+  async #carryOut(said: () => SaidCall, certificate: ShownCertificate): Promise<DataReply> {
     const own = this.own();
     if (own === null)
       throw new TroupeError('conflict', 'this node accepts no calls from peers now', { retryAfterMs: 1000, reason: 'peerRefused' });
@@ -177,7 +179,8 @@ export class IncomingCalls {
     const { call: packed, hello } = said();
     if (hello === null) throw new TroupeError('wrongInput', 'a call says not who calls');
     const judged = judgeHello(own, hello, null);
-    if (judged.kind === 'refused') throw new TroupeError('conflict', judged.reason, { reason: 'peerRefused' });
+    const reason = judged.kind === 'refused' ? judged.reason : this.whyNot(hello.from, certificate);
+    if (reason !== null) throw new TroupeError('conflict', reason, { reason: 'peerRefused' });
     const call = unpackCall(packed);
     if (call === null) throw new TroupeError('unsupported', 'this node runs a release that does not know the call: update this node');
     return this.answer(hello.from, call);

@@ -2,6 +2,7 @@
 
 import { isIP, type Socket } from 'node:net';
 import { tls } from '../../protocols/late-modules.js';
+import { certifiedHost } from './certified.js';
 import { proveMember } from './proof.js';
 
 /** What nodes show each other, as PEM. */
@@ -63,7 +64,7 @@ export async function enterPort(socket: Socket, host: string, entrance: Entrance
 }
 
 function secured(socket: Socket, host: string, { ca, cert, key }: PeerTls): Promise<Socket> {
-  const name = host.replace(/^\[(.*)\]$/, '$1');
+  const name = certifiedHost(host);
   // RFC 6066, section 3: addresses are no names of servers.
   const servername = isIP(name) === 0 ? { servername: name } : {};
   return new Promise((resolve, reject) => {

@@ -20,6 +20,7 @@ import type { CallerCard, InternalPort, PeerConnection, PeerTransport, Transport
 import { channelTarget, hostOf } from './address.js';
 import { CallsServer, greetingOf } from './call-stream.js';
 import { IncomingCalls, OutgoingCalls } from './calls.js';
+import { certificateOf, judgeCertificate, type ShownCertificate } from './certified.js';
 import { encodeHello, type Hello, type VersionRange } from './codec/frames.js';
 import { type Answer, decodeAnswer, decodeRequest, encodeAnswer, encodeRequest } from './codec/requests.js';
 import { type Entrance, OPEN_ENTRANCE, type PeerTls, type Way } from './entrance.js';
@@ -101,6 +102,10 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   /** Peers by `setPeers`, and those that have called without being one of them. */
   private readonly links = new Map<PeerId, PeerLink>();
   private readonly uris = new Map<PeerId, string>();
+  /** As `setPeers` has told them last, this node's own included where it is a member. */
+  private agreedUris: ReadonlyMap<PeerId, string> = new Map();
+  /** What peers have shown that called before this node knew their addresses, while there is a stream with them. */
+  private readonly guests = new Map<PeerId, ShownCertificate>();
   private entrance: Entrance;
   private readonly refusals: RefusalLog;
   private readonly outgoing = new OutgoingCalls(() => this.way());
@@ -122,9 +127,10 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.session = 1 + Math.floor(this.random() * 2 ** 47);
     this.incoming = new IncomingCalls(
       () => (this.self === null || this.closing !== null ? null : this.own()),
+      (peer, certificate) => this.whyNot(peer, certificate),
       (from, call) => this.listener.called(from, call),
     );
-    this.calls = new CallsServer((hello, packed) => this.incoming.serveOne(hello, packed));
+    this.calls = new CallsServer((hello, packed, certificate) => this.incoming.serveOne(hello, packed, certificate));
     this.server = new Server({
       'grpc.max_receive_message_length': CALL_BYTES_MAX,
       'grpc.max_send_message_length': -1,
@@ -135,13 +141,13 @@ class GrpcTransport implements ListeningTransport, LinkHost {
       Connect: (call: ServerDuplexStream<Buffer, Buffer>) => this.accept(call),
       Ask: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) => void this.answer(call, callback),
       Call: (call: ServerUnaryCall<Buffer, Buffer>, callback: sendUnaryData<Buffer>) =>
-        void this.incoming.serve(call.request).then((reply) => callback(null, reply)),
-      Calls: (call: ServerDuplexStream<Buffer, Buffer>) => this.calls.accept((events) => acceptedStream(call, events)),
+        void this.incoming.serve(call.request, shownBy(call)).then((reply) => callback(null, reply)),
+      Calls: (call: ServerDuplexStream<Buffer, Buffer>) => this.calls.accept((events) => acceptedStream(call, events), shownBy(call)),
     });
     const injector = this.server.createConnectionInjector(ServerCredentials.createInsecure());
     const users = {
       grpc: (socket: Socket) => injector.injectConnection(socket),
-      plain: (socket: Socket) => this.calls.accept((events) => acceptedPlain(socket, events)),
+      plain: (socket: Socket) => this.calls.accept((events) => acceptedPlain(socket, events), certificateOf(socket)),
       refused: (address: string, reason: string) => this.refusals.note('a connection to the internal port was refused', address, reason),
       tell: (socket: Socket, kind: 'grpc' | 'plain', reason: string) => {
         if (kind === 'plain') acceptedPlain(socket, { frame: () => {}, ended: () => {} }).close(reason);
@@ -195,7 +201,9 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   }
 
   deserted(link: PeerLink): void {
-    if (this.links.get(link.peerId) === link) this.links.delete(link.peerId);
+    if (this.links.get(link.peerId) !== link) return;
+    this.links.delete(link.peerId);
+    this.guests.delete(link.peerId);
   }
 
   disconnected(peer: PeerId): void {
@@ -204,6 +212,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
 
   setPeers(uris: ReadonlyMap<PeerId, string>): void {
     if (this.closing !== null || this.self === null) return;
+    this.agreedUris = new Map(uris);
     for (const peer of [...this.uris.keys()]) {
       if (uris.has(peer)) continue;
       this.uris.delete(peer);
@@ -213,8 +222,25 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     for (const [peer, uri] of uris) {
       if (peer === this.self.peerId) continue;
       this.uris.set(peer, uri);
+      this.judgeGuest(peer);
       this.linkTo(peer).setUri(uri);
     }
+  }
+
+  /** A peer that called before this node knew its address may not have been that peer. */
+  private judgeGuest(peer: PeerId): void {
+    if (!this.guests.has(peer)) return;
+    const reason = this.whyNot(peer, this.guests.get(peer));
+    this.guests.delete(peer);
+    if (reason === null) return;
+    this.refusals.note('a connection to the internal port was refused', `peer ${peer}`, reason);
+    this.links.get(peer)?.cutOff();
+    this.links.delete(peer);
+  }
+
+  /** Why whoever has shown this certificate is not the peer; null: it may be. */
+  private whyNot(peer: PeerId, certificate: ShownCertificate): string | null {
+    return this.entrance.tls === null ? null : judgeCertificate(certificate, peer, this.agreedUris.get(peer));
   }
 
   send(to: PeerId, messages: readonly PeerMessage[]): void {
@@ -317,7 +343,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
         }
         if (!waiting) return;
         greeted();
-        link = this.greet(stream, bytes);
+        link = this.greet(stream, bytes, call);
       },
       ended: (reason) => {
         greeted();
@@ -336,9 +362,16 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   }
 
   /** The first frame of a peer that calls: its link when the stream is good. */
-  private greet(stream: FrameStream, bytes: Uint8Array): PeerLink | null {
+  private greet(stream: FrameStream, bytes: Uint8Array, call: ServerDuplexStream<Buffer, Buffer>): PeerLink | null {
     const judged = judgeAnswer(this.own(), bytes, null);
     const from = judged.hello?.from ?? 0;
+    const certificate = shownBy(call);
+    const whyNot = judged.kind === 'agreed' ? this.whyNot(from, certificate) : null;
+    if (whyNot !== null) {
+      this.refusals.note('a connection to the internal port was refused', hostOf(call.getPeer()), whyNot);
+      stream.close(whyNot);
+      return null;
+    }
     const known = this.links.get(from);
     if (judged.kind === 'agreed' && known === undefined && this.links.size - this.uris.size >= GUESTS_MAX) {
       stream.close('too many peers call that this node does not know');
@@ -352,6 +385,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
       return null;
     }
     const link = known ?? this.linkTo(from);
+    if (!this.uris.has(from)) this.guests.set(from, certificate);
     link.adopt(stream, judged.hello, judged.version, from);
     return link;
   }
@@ -360,7 +394,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     this.asked++;
     let answer: Answer;
     try {
-      answer = await this.answerTo(call.request, hostOf(call.getPeer()));
+      answer = await this.answerTo(call.request, hostOf(call.getPeer()), shownBy(call));
     } catch (error) {
       answer = { kind: 'failure', facts: errorFacts(error) };
     } finally {
@@ -369,14 +403,37 @@ class GrpcTransport implements ListeningTransport, LinkHost {
     callback(null, Buffer.from(encodeAnswer(answer)));
   }
 
-  private async answerTo(bytes: Uint8Array, address: string): Promise<PeerReply> {
+  private async answerTo(bytes: Uint8Array, address: string, certificate: ShownCertificate): Promise<PeerReply> {
     if (this.self === null || this.closing !== null) throw new TroupeError('unavailable', 'this node accepts no requests from peers now');
     if (this.asked > ASKED_MAX)
       throw new TroupeError('busy', 'too many requests from peers are pending: retry later', { retryAfterMs: 1000 });
     const { versions, request } = decodeRequest(bytes);
     if (commonVersion(this.versions, versions) === null) throw new TroupeError('unsupported', versionsDiffer(this.versions, versions));
     if (request === null) throw new TroupeError('unsupported', 'this node runs a release that does not know the request: update this node');
+    const peer = peerOf(request);
+    const whyNot = peer === null ? null : this.whyNot(peer, certificate);
+    if (whyNot !== null) throw new TroupeError('conflict', whyNot, { reason: 'peerRefused' });
     return this.listener.requested(request, address);
+  }
+}
+
+/** The certificate of the connection of a call; undefined: it has no TLS. */
+function shownBy(call: Pick<ServerUnaryCall<Buffer, Buffer>, 'getAuthContext'>): ShownCertificate {
+  return call.getAuthContext().sslPeerCertificate;
+}
+
+/** Whom the sender of a request says to be; null: it does not say. */
+function peerOf(request: PeerRequest): PeerId | null {
+  switch (request.kind) {
+    case 'join':
+    case 'pledge':
+      return request.peerId;
+    case 'announce':
+      return request.member.peerId;
+    case 'describe':
+      return null;
+    default:
+      return request satisfies never;
   }
 }
 

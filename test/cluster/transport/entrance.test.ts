@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectSocket, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import type { Entrance, PeerTls } from '../../../cluster/transport/entrance.js';
+import { OutgoingCalls } from '../../../cluster/transport/calls.js';
+import { type Entrance, type PeerTls, silentWay } from '../../../cluster/transport/entrance.js';
+import { PROTOCOL_VERSIONS } from '../../../cluster/transport/handshake.js';
 import type { PeerTransportOptions } from '../../../cluster/transport/open.js';
 import { MEMBER_PREFACE, memberKey } from '../../../cluster/transport/proof.js';
 import { Authority } from '../../../ops/tls/authority.js';
-import { applied, connect, peer, type TestPeer } from './support.js';
+import { applied, CLUSTER, connect, peer, type TestPeer } from './support.js';
 
 const authority = new Authority('authority', Date.now());
 const stranger = new Authority('another authority', Date.now());
@@ -193,6 +195,36 @@ test('with TLS both sides show a certificate of the authority, and the caller lo
   caller.peer.transport.setPeers(new Map([[30, misplaced.peer.uri]]));
   while (caller.lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   assert.match(caller.lines[0] as string, /not admitted: .*(altnames|another\.host)/);
+});
+
+test('a node with a certificate of its own host cannot call itself a peer of another host: no stream, no call, no request', async (t) => {
+  const member = await open(t, 1, byTls());
+  // The address at which the cluster knows peer 2, where nobody is.
+  const agreed = new Map([
+    [1, member.peer.uri],
+    [2, 'https://127.0.0.1:1'],
+  ]);
+  const elsewhere = byTls(certificate(['another.host']));
+  const impostor = await open(t, 2, elsewhere);
+  // It calls before the member knows peer 2, and is let in as a guest.
+  impostor.peer.transport.setPeers(new Map([[1, member.peer.uri]]));
+  await member.peer.heard.until('a guest', () => member.peer.transport.connections().get(2)?.connected === true);
+  member.peer.transport.setPeers(agreed);
+  await member.peer.heard.until('the guest is gone', () => member.peer.transport.connections().get(2)?.connected === false);
+  assert.match(member.lines[0] as string, /who calls itself peer 2 has no certificate for 127\.0\.0\.1/);
+  const said = () => impostor.peer.transport.connections().get(1)?.lastError ?? '';
+  await impostor.peer.heard.until('it is told why', () => said().includes('who calls itself peer 2'));
+
+  const calls = new OutgoingCalls(() => silentWay(elsewhere));
+  t.after(() => calls.close());
+  const hello = { versions: PROTOCOL_VERSIONS, clusterId: CLUSTER, from: 2, to: 1, session: 5, release: '0.1.0' };
+  const call = (kind: typeof SMALL | typeof LARGE) => calls.call(1, { uri: member.peer.uri, session: 1 }, hello, kind, 5000);
+  for (const kind of [SMALL, LARGE]) await assert.rejects(call(kind), /who calls itself peer 2/);
+  const moved = { peerId: 2, uri: 'https://another.host:6335', version: '0.1.0' };
+  const announce = (peerId: number) =>
+    impostor.peer.transport.request(member.peer.uri, { kind: 'announce', clusterId: CLUSTER, member: { ...moved, peerId } }, 5000);
+  for (const peerId of [1, 2]) await assert.rejects(announce(peerId), new RegExp(`who calls itself peer ${peerId}`));
+  assert.deepEqual(member.peer.heard.messages, []);
 });
 
 test('changed certificates hold for connections from then on, and the stream of two peers goes on', async (t) => {
