@@ -25,7 +25,8 @@ import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dat
 import { machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
 import { table } from './common/table.js';
-import { type LimitsRow, measureLimits } from './limits/run.js';
+import { type LimitsChapter, limitsMarkdown } from './limits/report.js';
+import { measureLimits } from './limits/run.js';
 import { markdown, writeChapter } from './node/report.js';
 import { type BenchSettings, measure } from './node/run.js';
 import { replicationMarkdown } from './replication/report.js';
@@ -56,7 +57,7 @@ const HELP = `npm run bench -- [options]
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
-  --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead; printed only
+  --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead
   --snapshots        a snapshot of --count (default 1,000,000) points × 128 instead: made, downloaded, uploaded, restored, beside a light load
   --cluster          clusters on this machine instead: idle cost, changes of collections, lost leaders, nodes that join
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
@@ -263,9 +264,11 @@ function writesCells({ p50Ms, p99Ms, slowestMs, tookMs, what, writes }: BesideRo
 async function benchLimits(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const rows = await measureLimits({ seconds: Number(options.seconds ?? (options.quick ? 2 : 10)), seed }, folder);
-    const head = ['asked', 'allowed/s', 'asked/s', 'refused', 'refused p99 ms', 'others p99 ms, idle', 'beside', 'ratio'];
-    console.log(`\n${table(head, rows.map(limitsCells)).join('\n')}`);
+    const slices = { seconds: Number(options.seconds ?? (options.quick ? 1 : 3)), rounds: options.quick ? 1 : 7 };
+    const rows = await measureLimits({ ...slices, seed }, folder);
+    const chapter: LimitsChapter = { ...run(), rows, seed };
+    console.log(`\n${limitsMarkdown(chapter)}`);
+    keep('limits', chapter, limitsMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -283,11 +286,6 @@ async function benchAccess(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function limitsCells({ allowedPerSecond, askedPerSecond, idleP99Ms, otherP99Ms, refused, refusedP99Ms, what }: LimitsRow): string[] {
-  const figures = [refusedP99Ms, idleP99Ms, otherP99Ms, otherP99Ms / idleP99Ms].map((figure) => figure.toFixed(2));
-  return [what, String(allowedPerSecond), askedPerSecond.toFixed(0), `${(100 * refused).toFixed(1)} %`, ...figures];
 }
 
 async function benchCollections(): Promise<void> {
