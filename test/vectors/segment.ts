@@ -4,6 +4,7 @@ import { encodeBfloat, encodeHalf, fromBfloat, fromHalf } from '../../vectors/ha
 import type { Admission, Element, Kernels, Matrix, Metric } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
+import { WINDOW_SUMS_BYTES, WindowSums } from '../../vectors/sparse/sums.js';
 import { testSeed } from '../seed.js';
 
 export const LIVE = 0xffff_ffff;
@@ -100,6 +101,12 @@ function storeRow(buffer: ArrayBufferLike, element: Element, at: number, row: Fl
         : new Uint8Array(buffer, at, row.length);
   target.set(row);
   return target;
+}
+
+/** What sparse queries add up in. */
+export function makeWindowSums(): WindowSums {
+  const pages = Math.ceil(WINDOW_SUMS_BYTES / 65_536);
+  return new WindowSums(new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true }));
 }
 
 /** Numbers in [0, 1) from a seed (splitmix32). */

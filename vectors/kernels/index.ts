@@ -4,6 +4,7 @@ export { countAdmitted, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { fillTables, nearestCentroids } from './quantized';
+export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scoreEach } from './scan';
 export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';

@@ -2,17 +2,16 @@
  * The k rows with the largest dot product with a sparse query, exactly. A row with a score of 0 is no result, as rows
  * without a common index have it.
  *
- * `searchPostings` goes over the rows in windows. In each it adds up the postings of the query's terms, row by row, in
- * an array of the window. Once k rows are found, terms whose largest products together stay below the k-th score can't
- * bring a row among the best by themselves (MaxScore, Turtle and Flood 1995): the other terms name the candidates, and
- * only these are scored in full, from their vectors. Largest products come from blocks of postings, so that a window, or
- * the whole rest, may need nothing at all.
+ * `searchPostings` goes over the rows in windows. In each a kernel adds up the postings of the query's terms, row by row, and names the rows
+ * whose sum reaches the k-th score. Blocks of postings know their largest values, so a window, or the whole rest, whose largest products together stay
+ * below the k-th score is left out (as in MaxScore, Turtle and Flood 1995).
  */
 
 import type { Ranked } from '../kernel-api.js';
 import { TopRows } from '../top-rows.js';
 import type { RowScorer, SparseQuery } from './dot.js';
 import { BLOCK_POSTINGS, findTerm, type SparseIndex } from './index.js';
+import { WINDOW_ROWS, type WindowSums } from './sums.js';
 
 /** The index of some of the rows, one after the other: row 0 of the index is row `from`. */
 export interface IndexedRange {
@@ -30,13 +29,14 @@ export interface SparseRun {
   readonly k: number;
 }
 
-/** Rows of a window: its sums stay in the first cache. */
-const WINDOW_ROWS = 4096;
+/** Rows of the first window: all of them may be among the best so far. Each window after it has so many times as many, up to the largest. */
+const FIRST_WINDOW_ROWS = 1024;
+const WINDOW_GROWTH = 4;
 const ROWS_PER_CHECK = 512;
 /** Products are summed in doubles, results are compared as single floats: bounds give way by this much. */
 const SLACK = 1e-6;
-/** Scoring a candidate from its vector costs about as much as this many postings (35 items: 200 ns and 1.3 ns). */
-const CANDIDATE_COST = 150;
+/** Single floats lie closer than this part of them. */
+const FLOAT_STEP = 2 ** -22;
 
 /** Scores all rows that count, one by one. */
 export function scanSparse(scorer: RowScorer, run: SparseRun): Ranked {
@@ -83,14 +83,19 @@ export function postingsOf(index: SparseIndex, query: SparseQuery): number {
 
 /**
  * As `scanSparse`, with the help of indexes. indexed: of rows from 0 on without a gap; those behind are scored one by one.
- * scorer: of the same query, on the same rows.
+ * scorer: of the same query, on the same rows. sums: what this thread's queries add up in, one after the other.
  */
-export function searchPostings(indexed: readonly IndexedRange[], query: SparseQuery, scorer: RowScorer, run: SparseRun): Ranked {
-  const room = new WindowRoom();
+export function searchPostings(
+  indexed: readonly IndexedRange[],
+  query: SparseQuery,
+  scorer: RowScorer,
+  run: SparseRun,
+  sums: WindowSums,
+): Ranked {
   const top = new TopRows(run.k);
   let rows = 0;
   for (const { from, index } of indexed) {
-    new PostingSearch(index, from, query, scorer, run, top, room).search();
+    new PostingSearch(index, from, query, run, top, sums).search();
     rows = from + index.rowCount;
   }
   scanFrom(rows, scorer, run, top);
@@ -115,23 +120,10 @@ interface List {
   windowMost: number;
 }
 
-/** What a query works in, window after window. */
-class WindowRoom {
-  /** Of the rows of the window. All 0 between windows. */
-  readonly sums = new Float64Array(WINDOW_ROWS);
-  /** Rows of the window that are scored in full, from its first row. */
-  readonly candidates = new Uint32Array(WINDOW_ROWS);
-  /** The last window in which a place was noted as a candidate. */
-  readonly notedIn = new Uint32Array(WINDOW_ROWS);
-  windows = 0;
-}
-
 /** Adds the best rows of one index to `top`. Rows are those of the index until they are asked about or found. */
 class PostingSearch {
   /** In the order of the indices. */
   private readonly lists: List[] = [];
-  /** Largest product last. */
-  private readonly byProduct: readonly List[];
   /** More than the sums in another order may be off. */
   private readonly rounding: number;
 
@@ -139,30 +131,29 @@ class PostingSearch {
     private readonly index: SparseIndex,
     private readonly from: number,
     query: SparseQuery,
-    private readonly scorer: RowScorer,
     private readonly run: SparseRun,
     private readonly top: TopRows,
-    private readonly room: WindowRoom,
+    private readonly sums: WindowSums,
   ) {
     query.indices.forEach((wanted, i) => {
       const term = findTerm(index, wanted);
       if (term !== undefined) this.lists.push(listOf(index, term, query.weights[i] as number));
     });
-    this.byProduct = [...this.lists].sort((a, b) => a.most - b.most);
     this.rounding = 1e-12 * this.lists.reduce((sum, { most, least }) => sum + most - least, 0);
   }
 
   search(): void {
     const { run, top } = this;
     const rows = run.rows - this.from;
+    let size = FIRST_WINDOW_ROWS;
     for (let base = this.nextRow(); base < rows; base = this.nextRow()) {
       run.check();
       if (top.bound > 0 && this.mostLeft() < this.needed()) break;
-      this.room.windows++;
-      for (const list of this.lists) this.enter(list, Math.min(rows, base + WINDOW_ROWS));
-      if (top.bound > 0) this.prunedWindow(base);
-      else this.wholeWindow(base);
+      const end = Math.min(rows, base + size);
+      for (const list of this.lists) this.enter(list, end);
+      if (!(top.bound > 0 && this.mostInWindow() < this.needed())) this.addWindow(base, end);
       for (const list of this.lists) list.at = list.end;
+      size = Math.min(WINDOW_ROWS, size * WINDOW_GROWTH);
     }
   }
 
@@ -175,6 +166,13 @@ class PostingSearch {
   private mostLeft(): number {
     let sum = 0;
     for (const { at, to, most } of this.lists) if (at < to) sum += most;
+    return sum;
+  }
+
+  /** What a row of the window may score. */
+  private mostInWindow(): number {
+    let sum = 0;
+    for (const { windowMost } of this.lists) sum += windowMost;
     return sum;
   }
 
@@ -204,99 +202,19 @@ class PostingSearch {
   }
 
   /** Every row with one of the terms. Terms are added in the order of their indices, so the sums are the scores. */
-  private wholeWindow(base: number): void {
-    for (const list of this.lists) this.accumulate(list, base);
-    const { from, run, top } = this;
-    const { sums } = this.room;
-    const { rows } = this.index;
-    for (const { at, end } of this.lists) {
-      for (let posting = at; posting < end; posting++) {
-        const row = rows[posting] as number;
-        const score = sums[row - base] as number;
-        if (score === 0) continue;
-        sums[row - base] = 0;
-        const rounded = Math.fround(score);
-        if (rounded >= top.bound && run.counts(from + row)) top.add(from + row, rounded);
-      }
-    }
-  }
-
-  private prunedWindow(base: number): void {
-    const { byProduct } = this;
-    const needed = this.needed();
-    let rest = 0;
-    let passed = 0;
-    let postings = 0;
-    for (const { windowMost, at, end } of byProduct) {
-      if (rest + windowMost >= needed) break;
-      rest += windowMost;
-      postings += end - at;
-      passed++;
-    }
-    const leading = byProduct.slice(passed);
-    if (leading.length === 0) return;
-    for (const list of leading) this.accumulate(list, base);
-    let count = this.noteCandidates(leading, base, needed - rest);
-    if (passed > 0 && count * CANDIDATE_COST > postings) {
-      for (let i = 0; i < passed; i++) this.accumulate(byProduct[i] as List, base);
-      count = this.keepCandidates(count, needed);
-      for (let i = 0; i < passed; i++) this.clear(byProduct[i] as List, base);
-    }
-    for (const list of leading) this.clear(list, base);
-    this.scoreCandidates(count, base);
-  }
-
-  /** Notes each row of these lists whose sum is large enough; how many there are. */
-  private noteCandidates(lists: readonly List[], base: number, least: number): number {
-    const { sums, candidates, notedIn, windows } = this.room;
-    const { rows } = this.index;
-    let count = 0;
-    for (const { at, end } of lists) {
-      for (let posting = at; posting < end; posting++) {
-        const place = (rows[posting] as number) - base;
-        if ((sums[place] as number) < least || notedIn[place] === windows) continue;
-        notedIn[place] = windows;
-        candidates[count++] = place;
-      }
-    }
-    return count;
-  }
-
-  /** Of the first `count` candidates those whose sum is large enough; how many there are. */
-  private keepCandidates(count: number, least: number): number {
-    const { sums, candidates } = this.room;
-    let kept = 0;
+  private addWindow(base: number, end: number): void {
+    for (const list of this.lists) this.add(list, base);
+    const { from, run, top, sums } = this;
+    const count = sums.collect(end - base, top.bound - Math.abs(top.bound) * FLOAT_STEP);
     for (let i = 0; i < count; i++) {
-      const place = candidates[i] as number;
-      if ((sums[place] as number) >= least) candidates[kept++] = place;
-    }
-    return kept;
-  }
-
-  private scoreCandidates(count: number, base: number): void {
-    const { from, run, scorer, top } = this;
-    const { candidates } = this.room;
-    for (let i = 0; i < count; i++) {
-      const row = from + base + (candidates[i] as number);
-      if (!run.counts(row)) continue;
-      const score = scorer.score(row);
-      if (isResult(score)) top.add(row, Math.fround(score));
+      const row = from + base + (sums.places[i] as number);
+      const score = sums.scores[i] as number;
+      if (score >= top.bound && run.counts(row)) top.add(row, score);
     }
   }
 
-  private accumulate({ weight, at, end }: List, base: number): void {
-    const { sums } = this.room;
-    const { rows, values } = this.index;
-    for (let posting = at; posting < end; posting++) {
-      const place = (rows[posting] as number) - base;
-      sums[place] = (sums[place] as number) + weight * (values[posting] as number);
-    }
-  }
-
-  private clear({ at, end }: List, base: number): void {
-    const { sums } = this.room;
-    const { rows } = this.index;
-    for (let posting = at; posting < end; posting++) sums[(rows[posting] as number) - base] = 0;
+  private add({ weight, at, end }: List, base: number): void {
+    if (at < end) this.sums.add(this.index, at, end, weight, base);
   }
 }
 

@@ -15,8 +15,10 @@ import {
   scanSparseRows,
   searchPostings,
 } from '../../../vectors/sparse/search.js';
+import { WINDOW_SUMS_BYTES, WindowSums } from '../../../vectors/sparse/sums.js';
 import { isMeasured, spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
+import { sharedMemory } from '../../segment/shared-memory.js';
 import { filterBits } from '../snapshot/filter-source.js';
 import { hasVector, type SegmentView } from '../snapshot/snapshot-view.js';
 import type { SparseSpace } from '../snapshot/vector-space.js';
@@ -58,7 +60,8 @@ function rank(view: SegmentView, using: string, query: SparseQuery, items: Spars
     .sparse(using, indexCost, listed * ROW_COST, listed);
   if (indexCost < listed * ROW_COST) {
     if (isMeasured()) spendPostings(indexed, query, items, view.rows);
-    return searchPostings(indexed, query, scorer, run);
+    windowSums ??= new WindowSums(sharedMemory(WINDOW_SUMS_BYTES));
+    return searchPostings(indexed, query, scorer, run, windowSums);
   }
   if (bits === null || listed > view.rows / 2) {
     spendItems(items, 0, view.rows);
@@ -68,6 +71,9 @@ function rank(view: SegmentView, using: string, query: SparseQuery, items: Spars
   if (isMeasured()) for (const row of rows) spendItems(items, row, row + 1);
   return scanSparseRows(scorer, rows, run);
 }
+
+/** Made with the first search that needs it. Errors: `storage` without addresses for it. */
+let windowSums: WindowSums | undefined;
 
 /** All items of some rows are looked at. */
 function spendItems({ offsets }: SparseRows, from: number, to: number): void {
