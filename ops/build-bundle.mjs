@@ -6,6 +6,7 @@
  * `import.meta.url` (kernels, schemas) are found where that module was compiled to.
  */
 
+import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -16,13 +17,15 @@ const DIST = join(ROOT, 'dist');
 const FOLDER = join(DIST, 'bundle');
 /** Loaded before all else by each file that a thread starts with. */
 const STACK_TRACES = 'stack-traces.cjs';
+/** Loads the program of a thread. */
+const KEPT_CODE = 'kept-code.cjs';
 /**
  * What a thread runs first, in a file of its own. `launch.sh` and the pool have heaps made with an option of V8 (`storage/pool/late-marking.ts`). V8
  * takes no compiled code that was kept under other options, not even that of Node.js's own modules, so the option is taken back before
  * the program is loaded.
  */
-const FIRST = (name) =>
-  `require('node:v8').setFlagsFromString('--initial-old-space-size=0');\nrequire('./${STACK_TRACES}');\nrequire('./${name}-program.cjs');\n`;
+const FIRST = (name, build) =>
+  `require('node:v8').setFlagsFromString('--initial-old-space-size=0');\nrequire('./${STACK_TRACES}');\nrequire('./${KEPT_CODE}')('${name}', '${build}');\n`;
 /** A process of its own, whose heap is made without that option. */
 const ALONE = 'checker';
 
@@ -71,12 +74,19 @@ const smallModules = {
 // Compiled code is kept by the names of files (`launch.sh`), and these names change.
 for (const folder of [FOLDER, join(DIST, '.cache')]) rmSync(folder, { recursive: true, force: true });
 const ENTRIES = [['main', join(DIST, 'ops', 'begin.js')], ['doors', join(DIST, 'http/rest/readers/entry.js')], ...THREADS];
-for (const [name, file] of ENTRIES) {
-  await bundleEntry(name, file);
-  if (name !== ALONE) writeFileSync(join(FOLDER, `${name}.cjs`), FIRST(name));
+for (const [name, file] of ENTRIES) await bundleEntry(name, file);
+for (const name of programs()) escapeText(join(FOLDER, name));
+const build = programs()
+  .reduce((hash, name) => hash.update(`${name}\n`).update(readFileSync(join(FOLDER, name))), createHash('sha256'))
+  .digest('hex');
+for (const name of [STACK_TRACES, KEPT_CODE]) copyFileSync(join(ROOT, 'ops', name), join(FOLDER, name));
+for (const [name] of ENTRIES) if (name !== ALONE) writeFileSync(join(FOLDER, `${name}.cjs`), FIRST(name, build.slice(0, 16)));
+
+function programs() {
+  return readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.cjs'))
+    .sort();
 }
-copyFileSync(join(ROOT, 'ops', STACK_TRACES), join(FOLDER, STACK_TRACES));
-for (const name of readdirSync(FOLDER)) if (name.endsWith('.cjs')) escapeText(join(FOLDER, name));
 
 /** One file with all that it needs at once (to find, read and check many takes longer), and one more for each part that is loaded later. */
 async function bundleEntry(name, file) {
