@@ -158,6 +158,11 @@ export class SegmentRows {
     return (this.deletedAt[row] as number) >= HELD;
   }
 
+  /** How many of these rows count. Of a segment that may be large, in one turn of the thread: by words. */
+  countAmong(rows: Uint32Array): number {
+    return countBitsWithout(rows, this.deletedWords);
+  }
+
   /** Sequence of the commit that deleted the row; `LIVE` if none did. */
   deletedSeq(row: number): number {
     return this.deletedAt[row] as number;
@@ -309,8 +314,7 @@ export class SegmentRows {
   trackField(field: string, given: Uint32Array | null = null): void {
     const bits = emptyBits(this.layout.capacity);
     if (given !== null) bits.set(given);
-    // All rows of a segment that may be large, in one turn of the thread: by words.
-    this.indexed.set(field, { bits, count: countBitsWithout(bits, this.deletedWords) });
+    this.indexed.set(field, { bits, count: this.countAmong(bits) });
   }
 
   setIndexed(field: string, row: number, indexed: boolean): void {

@@ -5,7 +5,7 @@
  */
 
 import type { PointsSelector } from '../../protocols/model/update.js';
-import { emptyBits, forEachBit, hasBit, setBit } from '../../query/filter/bits.js';
+import { emptyBits, hasBit, setBit } from '../../query/filter/bits.js';
 import { PortionedFilter } from '../../query/filter/evaluate.js';
 import { ringOf, shardIndexOf } from '../sharding/ring.js';
 import type { SegmentRows } from './segment-rows.js';
@@ -49,7 +49,7 @@ export class PointSelection {
   /** A bound on the number of points, before anything is decided. */
   get countMax(): number {
     if (this.selector.kind === 'ids') return this.selector.ids.length;
-    const countIn = ({ filter, rows, segment }: Chosen): number => (filter?.undecidedRows ?? 0) + liveIn(segment, rows);
+    const countIn = ({ filter, rows, segment }: Chosen): number => (filter?.undecidedRows ?? 0) + segment.countAmong(rows);
     return this.chosen.reduce((sum, chosen) => sum + Math.min(chosen.segment.live, countIn(chosen)), 0);
   }
 
@@ -76,14 +76,14 @@ export class PointSelection {
     return end === ids.length;
   }
 
-  /** Number of selected points that are not deleted. */
+  /** Number of selected points that are not deleted; rows that readers keep for deferred ones are among them. */
   get count(): number {
-    return this.chosen.reduce((sum, { rows, segment }) => sum + liveIn(segment, rows), 0);
+    return this.chosen.reduce((sum, { rows, segment }) => sum + segment.countAmong(rows), 0);
   }
 
   /** Bytes of the vectors of the selected points, about. */
   get vectorBytes(): number {
-    return this.chosen.reduce((sum, { rows, segment }) => sum + (liveIn(segment, rows) * segment.vectorBytes) / segment.rows, 0);
+    return this.chosen.reduce((sum, { rows, segment }) => sum + (segment.countAmong(rows) * segment.vectorBytes) / segment.rows, 0);
   }
 
   /** The selected points from a place on, in the order of segments and rows; those that are deleted by then are left out. */
@@ -106,12 +106,4 @@ function ownerOf(selector: PointsSelector): (segment: SegmentRows, row: number) 
   const ring = ringOf(selector.of.ring);
   const own = ring.shards.indexOf(selector.of.shardId);
   return (segment, row) => shardIndexOf(ring, segment.idAt(row)) === own;
-}
-
-function liveIn(segment: SegmentRows, rows: Uint32Array): number {
-  let count = 0;
-  forEachBit(rows, (row) => {
-    if (segment.isLive(row)) count++;
-  });
-  return count;
 }

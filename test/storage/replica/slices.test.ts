@@ -8,7 +8,10 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { PointsSelector, UpdateOperation } from '../../../protocols/model/update.js';
+import { narrowSelection } from '../../../storage/replica/apply.js';
 import type { Pause } from '../../../storage/replica/operations.js';
+import { SegmentRows } from '../../../storage/replica/segment-rows.js';
+import { PointSelection } from '../../../storage/replica/selection.js';
 import { NO_LEADER } from '../../../storage/wal/log-tags.js';
 import { ID_KEY_BYTES, writeIdKey } from '../../../storage/wal/records.js';
 import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
@@ -62,6 +65,17 @@ test('a filter on the key that the operation changes selects the points that mat
   const points = replica.points();
   assert.equal(points.size, POINTS);
   for (const [id, { payload, version }] of points) assert.deepEqual([payload, version], [{ n: 1, id: Number(id) }, 7]);
+});
+
+test('whether an operation goes into one transaction is found without a look at each of its points', async (t) => {
+  const replica = await filled(temporaryFolder(t));
+  t.after(() => replica.close());
+  const filter = { must: [], should: [], mustNot: [], minShould: null };
+  const selection = new PointSelection(replica.store.view(), { kind: 'filter', filter });
+  const looks = t.mock.method(SegmentRows.prototype, 'isLive');
+  assert.equal(selection.countMax, POINTS);
+  assert.equal(narrowSelection(selection), null);
+  assert.equal(looks.mock.callCount(), 0);
 });
 
 const CHANGES: readonly (readonly [string, UpdateOperation])[] = [
