@@ -58,13 +58,15 @@ function bounds(schema) {
   if (schema.minimum !== undefined) parts.push('from ' + schema.minimum);
   if (schema.maximum !== undefined) parts.push('to ' + schema.maximum);
   if (schema.minItems !== undefined) parts.push('at least ' + schema.minItems);
-  return parts.length ? ' (' + parts.join(' ') + ')' : '';
+  if (schema.default !== undefined) parts.push('default ' + JSON.stringify(schema.default));
+  return parts.length ? ' (' + parts.join(', ') + ')' : '';
 }
 
 function schemaView(given) {
   const { schema } = resolved(given);
   const box = element('div', '');
-  if (schema.description) box.append(element('div', 'note', schema.description));
+  // A field's own description stands in its line.
+  if (schema.description && schema !== given) box.append(element('div', 'note', schema.description));
   if (schema.anyOf) {
     const choices = element('ul', 'schema');
     for (const choice of schema.anyOf) choices.append(element('li', '', schemaLine('', choice, false)));
@@ -85,8 +87,9 @@ function schemaView(given) {
 function schemaLine(name, given, required) {
   const { schema } = resolved(given);
   const label = [element('code', '', name + (required ? ' *' : '')), ' ', element('span', 'type', typeName(given) + bounds(schema))];
+  if (given.description) label.push(element('span', 'note', ' ' + given.description));
   const inner = schema.properties || schema.anyOf || schema.items || typeof schema.additionalProperties === 'object';
-  if (!inner) return element('div', '', ...label, schema.description ? element('span', 'note', ' ' + schema.description) : '');
+  if (!inner) return element('div', '', ...label, schema.description && schema !== given ? element('span', 'note', ' ' + schema.description) : '');
   const details = element('details', '', element('summary', '', ...label));
   // Schemas refer to themselves: what is inside is made when it is asked for.
   details.addEventListener('toggle', () => {
@@ -95,33 +98,20 @@ function schemaLine(name, given, required) {
   return details;
 }
 
-function example(given, depth) {
-  const { schema } = resolved(given);
-  if (schema.enum) return schema.enum[0];
-  if (schema.anyOf) return example(schema.anyOf[0], depth);
-  if (schema.type === 'array') return [example(schema.items || {}, depth + 1)];
-  if (schema.type === 'string') return schema.format === 'date-time' ? '2026-01-01T00:00:00Z' : 'text';
-  if (schema.type === 'integer' || schema.type === 'number') return schema.minimum || 1;
-  if (schema.type === 'boolean') return true;
-  const made = {};
-  const names = schema.required || (depth === 0 ? Object.keys(schema.properties || {}).slice(0, 2) : []);
-  for (const name of names) made[name] = example(schema.properties[name], depth + 1);
-  return made;
-}
-
-function tryForm(method, path, operation, body) {
+function tryForm(method, path, operation, content) {
   const inputs = [];
   const form = element('form', '');
   for (const parameter of operation.parameters) {
     const input = element('input', '');
     input.name = parameter.name;
     input.required = parameter.required;
+    input.value = parameter.example || '';
     inputs.push([parameter, input]);
     form.append(element('label', '', parameter.name + (parameter.required ? ' * ' : ' '), input, element('span', 'note', ' ' + (parameter.description || ''))));
   }
   const area = element('textarea', '');
-  if (body) {
-    area.value = JSON.stringify(example(body, 0), null, 2);
+  if (content) {
+    area.value = JSON.stringify(content.example, null, 2);
     form.append(area);
   }
   const answer = element('pre', '');
@@ -139,7 +129,7 @@ function tryForm(method, path, operation, body) {
     answer.hidden = false;
     answer.textContent = '…';
     try {
-      const response = await fetch(url, { method, ...(body ? { body: area.value, headers: { 'content-type': 'application/json' } } : {}) });
+      const response = await fetch(url, { method, ...(content ? { body: area.value, headers: { 'content-type': 'application/json' } } : {}) });
       const text = await response.text();
       let shown = text;
       try { shown = JSON.stringify(JSON.parse(text), null, 2); } catch {}
@@ -157,13 +147,14 @@ function operationView(method, path, operation) {
   details.dataset.words = (method + ' ' + path + ' ' + operation.summary + ' ' + operation.operationId).toLowerCase();
   details.addEventListener('toggle', () => {
     if (!details.open || details.children.length > 1) return;
-    const body = operation.requestBody && operation.requestBody.content['application/json']?.schema;
+    const content = operation.requestBody && operation.requestBody.content['application/json'];
+    const body = content && content.schema;
     const form = operation.requestBody && operation.requestBody.content['multipart/form-data']?.schema;
     const answers = operation.responses['200'].content;
     const inner = element('div', '');
     if (body || form) inner.append(element('h3', '', body ? 'Body' : 'Body (multipart/form-data)'), schemaView(body || form));
     inner.append(element('h3', '', 'Answer'), schemaView(Object.values(answers)[0].schema));
-    if (!form && !answers['application/octet-stream']) inner.append(element('h3', '', 'Try it'), tryForm(method, path, operation, body));
+    if (!form && !answers['application/octet-stream']) inner.append(element('h3', '', 'Try it'), tryForm(method, path, operation, content));
     details.append(inner);
   });
   return details;
@@ -210,7 +201,7 @@ export function docsPage(warning: string | null): string {
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Troupe API</title><style>${STYLE}</style></head>
 <body>
 ${warning === null ? '' : `<p role="alert">${escapeHtml(warning)}</p>\n`}<h1>Troupe</h1>
-<p>The machine-readable form is <a href="/openapi.json">openapi.json</a>. Fields with * must be given.</p>
+<p>The machine-readable form is <a href="/openapi.json">openapi.json</a>. Fields with * must be given. Examples can be sent as they stand: first create the collection, then upsert its points.</p>
 <input type="search" placeholder="Find an operation" aria-label="Find an operation">
 <main>…</main>
 <script>${SCRIPT}</script>

@@ -1,5 +1,7 @@
 /** The OpenAPI document of a list of operations. */
 
+import { EXAMPLES } from './examples.js';
+import { FIELD_NOTES } from './field-notes.js';
 import { OPERATION_SCHEMAS, type OperationName, type OperationSchema } from './operations.js';
 import { type Parameter, READ_PARAMETERS, WAIT_SNAPSHOT, WRITE_PARAMETERS } from './parameters.js';
 import type { SchemaObject } from './schema.js';
@@ -64,8 +66,42 @@ export function openApiDocument(routes: readonly DescribedRoute[], version: stri
       description: 'A vector database. Fields that are not listed are ignored; null stands for a field that is left out.',
     },
     paths,
-    components: { schemas: { ...SCHEMAS, Error: ERROR } },
+    components: { schemas: { ...notedSchemas(), Error: ERROR } },
   };
+}
+
+/** The schemas with what `FIELD_NOTES` says of fields that do not say it themselves. */
+function notedSchemas(): Record<string, SchemaObject> {
+  return Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [name, noted(schema, name)]));
+}
+
+function noted(schema: SchemaObject, within: string): SchemaObject {
+  const { additionalProperties, anyOf, items, properties } = schema;
+  const fields = Object.entries(properties ?? {}).map(([name, field]): [string, SchemaObject] => [name, notedField(name, field, within)]);
+  return {
+    ...schema,
+    ...(properties === undefined ? {} : { properties: Object.fromEntries(fields) }),
+    ...(items === undefined ? {} : { items: noted(items, within) }),
+    ...(anyOf === undefined ? {} : { anyOf: anyOf.map((choice) => noted(choice, within)) }),
+    ...(typeof additionalProperties === 'object' ? { additionalProperties: noted(additionalProperties, within) } : {}),
+  };
+}
+
+function notedField(name: string, field: SchemaObject, within: string): SchemaObject {
+  const inner = noted(field, within);
+  const note = FIELD_NOTES[`${within}.${name}`] ?? FIELD_NOTES[name];
+  if (saysItself(field) || note === undefined) return inner;
+  const told = { description: note.text, ...(note.default === undefined ? {} : { default: note.default }) };
+  // Beside a `$ref` OpenAPI 3.0 reads nothing.
+  return inner.$ref === undefined ? { ...inner, ...told } : { anyOf: [inner], ...told };
+}
+
+/** Whether a field, or the one schema that it refers to, has a description. */
+export function saysItself({ $ref, anyOf, description }: SchemaObject): boolean {
+  if (description !== undefined) return true;
+  const to = $ref ?? (anyOf?.length === 1 ? anyOf[0]?.$ref : undefined);
+  const named: Readonly<Record<string, SchemaObject>> = SCHEMAS;
+  return to !== undefined && named[to.slice(to.lastIndexOf('/') + 1)]?.description !== undefined;
 }
 
 function operationObject(route: DescribedRoute, schema: OperationSchema): object {
@@ -73,8 +109,11 @@ function operationObject(route: DescribedRoute, schema: OperationSchema): object
     operationId: route.name,
     summary: schema.summary,
     tags: [tagOf(route.path)],
-    parameters: [...pathParameters(route.path), ...POINT_PARAMETERS[route.kind], ...(schema.query ?? [])],
-    ...requestBody(schema),
+    parameters: [...pathParameters(route.path), ...POINT_PARAMETERS[route.kind], ...(schema.query ?? [])].map((parameter) => {
+      const example = EXAMPLES[route.name].parameters?.[parameter.name];
+      return example === undefined ? parameter : { ...parameter, example };
+    }),
+    ...requestBody(schema, EXAMPLES[route.name].body),
     responses: {
       200: { description: 'Done', content: answerContent(schema, route.kind) },
       ...(schema.query?.includes(WAIT_SNAPSHOT)
@@ -85,12 +124,12 @@ function operationObject(route: DescribedRoute, schema: OperationSchema): object
   };
 }
 
-function requestBody({ body, file }: OperationSchema): object {
+function requestBody({ body, file }: OperationSchema, example: unknown): object {
   if (file !== undefined) {
     const form = { type: 'object', required: [file], properties: { [file]: { type: 'string', format: 'binary' } } };
     return { requestBody: { required: true, content: { 'multipart/form-data': { schema: form } } } };
   }
-  return body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } };
+  return body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body, example } } } };
 }
 
 /** Answers of reads and writes may say what they cost, those of reads how they came about. */

@@ -9,6 +9,7 @@ import type { SCHEMAS } from './schemas.js';
 export interface SchemaObject {
   readonly $ref?: string;
   readonly description?: string;
+  readonly default?: unknown;
   readonly type?: 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array';
   readonly format?: string;
   readonly enum?: readonly (string | boolean)[];

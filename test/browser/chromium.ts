@@ -25,6 +25,8 @@ const OPTIONS = [
   '--disable-component-update',
   '--disable-sync',
 ];
+/** A busy machine takes many times as long as a quiet one. */
+const PATIENCE_MS = 150_000;
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 export interface Dashboard {
@@ -51,6 +53,7 @@ export async function openDashboard(
     // The policy of the page refuses scripts of others, and axe is one.
     bypassCSP: true,
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const strange: string[] = [];
   page.on('request', (request) => {
@@ -66,7 +69,7 @@ export async function openDashboard(
     page,
     go: async (path) => {
       await page.goto(`${url}/dashboard#/${path}`);
-      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.getByRole('heading', { level: 1 }).first().waitFor();
     },
     untilLoaded: async () => {
       await page.waitForFunction("!document.body.innerText.includes('Loading …')");

@@ -8,14 +8,25 @@ import { closeBrowser, openDashboard, withoutChromium } from './chromium.js';
 
 after(closeBrowser);
 
-test('the map of a cluster shows a killed node and its Dead replicas, their return, and a replica that moves', {
+/** Pages that ask other nodes, or show what is known of them. */
+const PAGES = [
+  'collections/c/points',
+  'collections/c/info',
+  'collections/c/optimizations',
+  'collections/c/snapshots',
+  'slow',
+  'actors',
+  'metrics',
+];
+
+test('the dashboard of a cluster shows a killed node and its Dead replicas, their return, a replica that moves, and a node that is cut off', {
   skip: withoutChromium,
 }, async (t) => {
   const cluster = await LocalCluster.start({ nodes: 3, folder: await temporaryFolder(t) });
   t.after(() => cluster.close());
   const [first, , third] = cluster.nodes as [LocalCluster['nodes'][number], unknown, LocalCluster['nodes'][number]];
   await first.client.result('PUT', '/collections/c', { vectors: { size: 2, distance: 'Dot' }, shard_number: 3, replication_factor: 2 });
-  const { page, go, checkAccess } = await openDashboard(t, `http://127.0.0.1:${first.port}`);
+  const { page, go, checkAccess, untilLoaded } = await openDashboard(t, `http://127.0.0.1:${first.port}`);
   await go('cluster');
   await page.getByText('node 3', { exact: false }).first().waitFor();
   await checkAccess();
@@ -31,9 +42,15 @@ test('the map of a cluster shows a killed node and its Dead replicas, their retu
     .first()
     .waitFor();
   await go('collections');
-  await page.getByText(/replicas (is|are) Dead; the others answer meanwhile/).waitFor();
+  await page
+    .getByText(/replicas (is|are) Dead; the others answer meanwhile/)
+    .first()
+    .waitFor();
   await go('advice');
-  await page.getByText(/node \d \(.*\) cannot be reached/).waitFor();
+  await page
+    .getByText(/node \d \(.*\) cannot be reached/)
+    .first()
+    .waitFor();
   await page
     .getByText(/Shard \d on node \d is Dead: its node cannot be reached/)
     .first()
@@ -47,7 +64,7 @@ test('the map of a cluster shows a killed node and its Dead replicas, their retu
   await checkAccess();
   await go('collections');
   await cluster.start(third.number);
-  await page.getByText('Small enough to be searched without an index').waitFor();
+  await page.getByText('Small enough to be searched without an index').first().waitFor();
   events.close();
 
   await go('collections/c/replicas');
@@ -55,9 +72,23 @@ test('the map of a cluster shows a killed node and its Dead replicas, their retu
   const title = (await menu.getAttribute('aria-label')) as string;
   const [target] = await menu.locator('option:not([disabled])').all();
   await menu.selectOption((await target?.getAttribute('value')) as string);
-  await page.getByText('"move_shard"').waitFor();
-  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).click();
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
-  await page.getByRole('combobox', { name: title, exact: true }).waitFor({ state: 'detached' });
+  await page.getByText('"move_shard"').first().waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Move' }).first().click();
+  await page.getByRole('dialog').first().waitFor({ state: 'detached' });
+  await page.getByRole('combobox', { name: title, exact: true }).first().waitFor({ state: 'detached' });
   await checkAccess();
+
+  cluster.partition([1, 2], [third.number]);
+  await go('advice');
+  const unreached = page.getByText(/node 3 \(.*\) cannot be reached/);
+  await unreached.first().waitFor();
+  for (const path of PAGES) {
+    await go(path);
+    await untilLoaded();
+  }
+  cluster.heal();
+  await go('advice');
+  await unreached.first().waitFor({ state: 'detached' });
+  await go('collections');
+  await page.getByText('Small enough to be searched without an index').first().waitFor();
 });

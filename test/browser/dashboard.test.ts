@@ -70,7 +70,7 @@ test('every page can be used by keyboard and screen reader, light and dark, and 
 test('a browser that opens the node gets the dashboard, a client the JSON as before', { skip }, async (t) => {
   const { page } = await openDashboard(t, node.url);
   await page.goto(node.url);
-  await page.getByRole('heading', { level: 1, name: 'Collections' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'Collections' }).first().waitFor();
   assert.match(page.url(), /\/dashboard/);
   assert.match((await client.call('GET', '/')).text, /"title":"troupe/);
   const [, script] = /src="(\/dashboard\/assets\/[^"]+\.js)"/.exec(await (await fetch(`${node.url}/dashboard`)).text()) ?? [];
@@ -110,9 +110,9 @@ test('a node with a key asks for it once, keeps it out of every address, and sho
   };
   await page.goto(`${locked.url}/dashboard`);
   await enter('another-key');
-  await page.getByRole('dialog').getByRole('alert').waitFor();
+  await page.getByRole('dialog').getByRole('alert').first().waitFor();
   await enter('a-key-for-tests');
-  await page.getByRole('link', { name: 'foreign' }).waitFor();
+  await page.getByRole('link', { name: 'foreign' }).first().waitFor();
   const claims = claimsOf(
     { level: 'collection-read', collections: ['mine'], expiresInSec: 600, exists: null },
     Math.floor(Date.now() / 1000),
@@ -120,8 +120,8 @@ test('a node with a key asks for it once, keeps it out of every address, and sho
   const token = signToken(claims, 'a-key-for-tests');
   await page.getByRole('button', { name: 'Change the key' }).click();
   await enter(token);
-  await page.getByRole('link', { name: 'foreign' }).waitFor({ state: 'detached' });
-  await page.getByRole('link', { name: 'mine' }).waitFor();
+  await page.getByRole('link', { name: 'foreign' }).first().waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'mine' }).first().waitFor();
   assert.deepEqual(
     addresses.filter((address) => address.includes('key-for-tests') || address.includes(token)),
     [],
@@ -135,13 +135,13 @@ test('a collection is created, told apart and deleted only by its name', { skip 
   await page.getByLabel('Name', { exact: true }).fill('short lived');
   await page.getByLabel('Numbers in a vector').fill('2');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByRole('link', { name: 'short lived' }).waitFor();
+  await page.getByRole('link', { name: 'short lived' }).first().waitFor();
   await page.getByRole('button', { name: 'Delete short lived' }).click();
   const act = page.getByRole('dialog').getByRole('button', { name: 'Delete' });
   assert.equal(await act.isDisabled(), true);
   await page.getByLabel("Type the collection's name").fill('short lived');
   await act.click();
-  await page.getByRole('link', { name: 'short lived' }).waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'short lived' }).first().waitFor({ state: 'detached' });
   assert.match((await client.call('GET', '/collections/short%20lived/exists')).text, /"exists":false/);
 });
 
@@ -151,17 +151,17 @@ test('points are filtered, edited, compared and drawn', { skip }, async (t) => {
   await page.getByLabel('Field').fill('name');
   await page.getByLabel('Value').fill('red');
   await page.getByRole('button', { name: 'Filter', exact: true }).click();
-  await page.getByRole('article', { name: 'Point 1', exact: true }).waitFor({ state: 'detached' });
+  await page.getByRole('article', { name: 'Point 1', exact: true }).first().waitFor({ state: 'detached' });
   await page.getByRole('article', { name: 'Point 3', exact: true }).getByRole('button', { name: 'Edit' }).click();
   await page.getByLabel('Payload as JSON').fill('{"name": "red", "seen": true}');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('article', { name: 'Point 3', exact: true }).getByText('seen').waitFor();
+  await page.getByRole('article', { name: 'Point 3', exact: true }).getByText('seen').first().waitFor();
   await page.getByRole('article', { name: 'Point 3', exact: true }).getByRole('button', { name: 'Similar' }).click();
-  await page.getByText('Points similar to 3, the nearest first.').waitFor();
-  await page.getByRole('article', { name: 'Point 3', exact: true }).waitFor({ state: 'detached' });
+  await page.getByText('Points similar to 3, the nearest first.').first().waitFor();
+  await page.getByRole('article', { name: 'Point 3', exact: true }).first().waitFor({ state: 'detached' });
   await go('collections/colours/map');
   await page.getByRole('button', { name: 'Draw' }).click();
-  await page.getByRole('img', { name: '60 points on a plane' }).waitFor();
+  await page.getByRole('img', { name: '60 points on a plane' }).first().waitFor();
   await page.getByText('green', { exact: true }).last().waitFor();
 });
 
@@ -172,16 +172,16 @@ test('the console proposes paths and fields by the description of the API, sends
   await editor.fill('POST /collections/colours/points/cou');
   await editor.press('End');
   await editor.pressSequentially('n');
-  await page.getByRole('option', { name: '/collections/colours/points/count' }).waitFor();
+  await page.getByRole('option', { name: '/collections/colours/points/count' }).first().waitFor();
   await editor.press('Enter');
   await editor.press('End');
   await editor.pressSequentially('\n{"exa');
-  await page.getByRole('option', { name: 'exact' }).waitFor();
+  await page.getByRole('option', { name: 'exact' }).first().waitFor();
   await editor.press('Tab');
   await editor.pressSequentially('true}');
   assert.equal(await editor.inputValue(), 'POST /collections/colours/points/count\n{"exact": true}');
   await editor.press('Control+Enter');
-  await page.getByText('"count": 60').waitFor();
+  await page.getByText('"count": 60').first().waitFor();
   await page.reload();
   assert.equal(await editor.inputValue(), 'POST /collections/colours/points/count\n{"exact": true}');
 });
@@ -201,15 +201,16 @@ test('the console shows how a query was carried out, and makes the index that is
     .getByText(
       /^(“shelf match 7” has no index that helps, so payloads decided it|The rows that pass the filter were known from an earlier request)\.$/,
     )
+    .first()
     .waitFor();
   await checkAccess();
   await page.getByRole('button', { name: 'Make this index of shelf' }).click();
-  await page.getByRole('dialog').getByText('"field_schema": "integer"').waitFor();
+  await page.getByRole('dialog').getByText('"field_schema": "integer"').first().waitFor();
   await page.getByRole('button', { name: 'Make it' }).click();
-  await page.getByText('The index is made.').waitFor();
+  await page.getByText('The index is made.').first().waitFor();
   await page.getByRole('button', { name: 'Explain' }).click();
-  await explained.getByText('“shelf match 7” was answered by the integer index, 30 rows.').waitFor();
-  await page.getByRole('button', { name: 'Make this index of shelf' }).waitFor({ state: 'detached' });
+  await explained.getByText('“shelf match 7” was answered by the integer index, 30 rows.').first().waitFor();
+  await page.getByRole('button', { name: 'Make this index of shelf' }).first().waitFor({ state: 'detached' });
 });
 
 test('a request that took long is shown with its plan and the ids that its client gave it', { skip }, async (t) => {
@@ -219,8 +220,8 @@ test('a request that took long is shown with its plan and the ids that its clien
   const { page, go, checkAccess } = await openDashboard(t, node.url);
   await go('slow');
   const row = page.getByRole('row').filter({ hasText: 'request slow-7' });
-  await row.getByText('query_batch_points').waitFor();
-  await row.getByText('exact search asked for').waitFor();
+  await row.getByText('query_batch_points').first().waitFor();
+  await row.getByText('exact search asked for').first().waitFor();
   await checkAccess();
 });
 
@@ -231,7 +232,7 @@ test('a snapshot is made and restored under another name', { skip }, async (t) =
   await page.getByRole('button', { name: 'Restore', exact: true }).click();
   await page.getByLabel('Into the collection').fill('again');
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('dialog').first().waitFor({ state: 'detached' });
   assert.match((await client.call('POST', '/collections/again/points/count', {})).text, /"count":60/);
   await client.call('DELETE', '/collections/again');
 });
@@ -242,7 +243,7 @@ test('a snapshot of the whole storage is made and deleted', { skip }, async (t) 
   await page.getByRole('button', { name: 'Make a snapshot' }).click();
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await page.getByText('There are no snapshots of the storage on this node.').waitFor();
+  await page.getByText('There are no snapshots of the storage on this node.').first().waitFor();
 });
 
 test('a filter that reads payloads becomes advice, and its button makes the index', { skip }, async (t) => {
@@ -256,14 +257,17 @@ test('a filter that reads payloads becomes advice, and its button makes the inde
   await client.result('POST', '/collections/scanned/points/count', { exact: true, filter });
   const { page, go, checkAccess } = await openDashboard(t, node.url);
   await go('advice');
-  await page.getByText('Optimizations are due').waitFor();
+  await page.getByText('Optimizations are due').first().waitFor();
   const card = page.getByRole('article', { name: 'UNINDEXED_FIELD/scanned/shelf' });
-  await card.getByText(/reads?, \d,000 payloads/).waitFor();
+  await card
+    .getByText(/reads?, \d,000 payloads/)
+    .first()
+    .waitFor();
   await checkAccess();
   await card.getByRole('button', { name: 'Do it' }).click();
-  await page.getByText('"field_schema": "integer"').waitFor();
+  await page.getByText('"field_schema": "integer"').first().waitFor();
   await page.getByRole('button', { name: 'Send' }).click();
-  await card.waitFor({ state: 'detached' });
+  await card.first().waitFor({ state: 'detached' });
   assert.match((await client.call('GET', '/collections/scanned')).text, /"shelf":\{"data_type":"integer"/);
   await client.result('DELETE', '/collections/scanned');
 });
@@ -273,7 +277,7 @@ test('the flight recorder shows what an actor did last', { skip }, async (t) => 
   await go('actors');
   await page.getByRole('button', { name: 'colours' }).click();
   const recorder = page.getByRole('region', { name: 'Actor /node/colours', exact: true });
-  await recorder.getByText('shardOpened').waitFor();
+  await recorder.getByText('shardOpened').first().waitFor();
 });
 
 test('no path under /dashboard leads out of its folder', { skip: false }, async (t) => {

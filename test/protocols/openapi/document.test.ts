@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ROUTES } from '../../../http/routes.js';
-import { openApiDocument } from '../../../protocols/openapi/document.js';
+import { openApiDocument, saysItself } from '../../../protocols/openapi/document.js';
+import { FIELD_NOTES } from '../../../protocols/openapi/field-notes.js';
 import { OPERATION_SCHEMAS } from '../../../protocols/openapi/operations.js';
+import type { SchemaObject } from '../../../protocols/openapi/schema.js';
 import { SCHEMAS } from '../../../protocols/openapi/schemas.js';
 
 const DOCUMENT = JSON.parse(JSON.stringify(openApiDocument(ROUTES, '1.2.3')));
@@ -23,6 +25,25 @@ test('every operation that this node carries out is described, by the method and
       names,
     );
   }
+});
+
+test('every field of a request or an answer is described', () => {
+  const lacking: string[] = [];
+  const visit = (schema: SchemaObject, where: string): void => {
+    for (const [name, field] of Object.entries(schema.properties ?? {})) {
+      if (!saysItself(field)) lacking.push(`${where}.${name}`);
+      visit(field, where);
+    }
+    if (typeof schema.additionalProperties === 'object') visit(schema.additionalProperties, where);
+    for (const inner of [...(schema.anyOf ?? []), ...(schema.items === undefined ? [] : [schema.items])]) visit(inner, where);
+  };
+  for (const name of Object.keys(SCHEMAS)) visit(DOCUMENT.components.schemas[name], name);
+  assert.deepEqual(lacking, []);
+});
+
+test('every note is about a field that there is', () => {
+  const text = JSON.stringify(DOCUMENT.components.schemas);
+  for (const [key, note] of Object.entries(FIELD_NOTES)) assert.ok(text.includes(JSON.stringify(note.text).slice(1, -1)), key);
 });
 
 test('every reference leads to a schema, and every schema is referred to', () => {
