@@ -14,6 +14,7 @@ import type { RequestCounts, RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import type { TextBytes } from '../context/text-bytes.js';
 import { clusterReplicaCounts, NO_REPLICAS, type ReplicaCounts, withShard, writeCluster } from './cluster-metrics.js';
+import { type CollectionSizes, largest, SIZES_SHOWN_MAX, sizesOf } from './collection-sizes.js';
 import { processMemory } from './process-memory.js';
 import { labelText, MetricsWriter } from './prometheus.js';
 import { isNotFound, nameShower } from './telemetry.js';
@@ -33,6 +34,7 @@ interface CollectionFigures {
   readonly idLabels: string;
   readonly points: number;
   readonly segments: number;
+  readonly sizes: CollectionSizes;
   readonly indexedVectors: number;
   readonly vectorNames: readonly string[];
   readonly queueLength: number;
@@ -87,6 +89,7 @@ function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures |
       ...shown,
       points: info.points_count,
       segments: info.segments_count,
+      sizes: sizesOf(node.stats(name)),
       indexedVectors: info.indexed_vectors_count,
       vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
       queueLength: info.update_queue.length,
@@ -103,6 +106,7 @@ function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures |
 const NO_FIGURES: Omit<CollectionFigures, 'id' | 'idLabels' | 'snapshots'> = {
   points: 0,
   segments: 0,
+  sizes: { memoryBytes: 0, diskBytes: 0 },
   indexedVectors: 0,
   vectorNames: [],
   queueLength: 0,
@@ -148,6 +152,7 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
   }
   yield* perCollection(writer, collections, 'collection_indexed_vectors', 'vectors in a graph', (collection) => collection.indexedVectors);
   yield* perCollection(writer, collections, 'collection_segments', 'number of segments', (collection) => collection.segments);
+  yield* writeSizes(writer, collections);
   yield* perCollection(
     writer,
     collections,
@@ -182,6 +187,23 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
   writer.family('snapshot_created_total', 'counter', 'snapshots made');
   for (const { idLabels, snapshots } of collections) {
     writer.labelled('snapshot_created_total', idLabels, snapshots.created);
+    yield;
+  }
+}
+
+/** Collections that are not among the largest have one sample together. */
+function* writeSizes(writer: MetricsWriter, collections: readonly CollectionFigures[]): LongWork {
+  const sized = collections.map(({ idLabels, sizes }) => ({ idLabels, ...sizes }));
+  const { others, shown } = largest(sized, SIZES_SHOWN_MAX);
+  yield;
+  const families = [
+    ['collection_disk_bytes', 'files of a collection: log, database and segments', 'diskBytes'],
+    ['collection_memory_bytes', 'memory of the segments of a collection', 'memoryBytes'],
+  ] as const;
+  for (const [name, help, figure] of families) {
+    writer.family(name, 'gauge', help);
+    for (const collection of shown) writer.labelled(name, collection.idLabels, collection[figure]);
+    if (others !== null) writer.sample(name, { id: '<others>' }, others[figure]);
     yield;
   }
 }

@@ -17,6 +17,7 @@ import type { RequestCounts, RequestStats } from '../context/request-stats.js';
 import type { DoorServices } from '../context/services.js';
 import { appReport } from './app-telemetry.js';
 import { telemetryClusterReport } from './cluster-report.js';
+import { sizesOf } from './collection-sizes.js';
 import { processMemory } from './process-memory.js';
 import { shardTelemetry } from './shard-telemetry.js';
 
@@ -58,6 +59,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
     app: LongObject.of({
       ...appReport(services, { anonymize, detailed }),
       engine: engineReport(services, options),
+      ...(detailed ? { collection_sizes: new LongList(sizeReports(services, collections, shown)) } : {}),
       followers: services.live.report(),
       ...(cluster === null
         ? {}
@@ -144,6 +146,17 @@ function* collectionReports({ node, nowMs }: DoorServices, names: readonly strin
   for (const name of names) {
     const report = collectionReport(node, name, options, nowMs());
     if (report !== null) yield report;
+  }
+}
+
+function* sizeReports({ node }: DoorServices, names: readonly string[], shown: ShowName): Generator<Json> {
+  for (const name of names) {
+    try {
+      const { diskBytes, memoryBytes } = sizesOf(node.stats(name));
+      yield { id: shown(name), disk_bytes: diskBytes, memory_bytes: memoryBytes };
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
 }
 

@@ -100,6 +100,7 @@ export class Sleepers<Replica extends Sleeper> {
     this.asleep.set(replica, kilobytes);
     Atomics.add(this.logKilobytes, 0, kilobytes);
     this.awake.delete(replica);
+    if (replica.stats !== null) replica.stats = withoutMemory(replica.stats);
     replica.life = 'asleep';
   }
 
@@ -178,6 +179,11 @@ export class Sleepers<Replica extends Sleeper> {
       if (error.code !== 'unavailable') this.acts.fail(replica, error);
     }
   }
+}
+
+/** Nothing of a replica that is asleep is in memory. */
+function withoutMemory(stats: ReplicaStats): ReplicaStats {
+  return { ...stats, segments: stats.segments.map((segment) => ({ ...segment, memoryBytes: 0 })) };
 }
 
 function canSleep({ calls, keepsLog, open, stats }: Sleeper): boolean {

@@ -22,6 +22,7 @@ import type { VectorLayout } from '../segment/layout.js';
 import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
+import { diskBytesOf, memoryBytesOf } from '../segment/segment-bytes.js';
 import type { BuildResult, BuildSources, BuiltSegment, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../threads/messages.js';
 import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
@@ -810,6 +811,8 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
     deleted: segment.deleted,
     vectorBytes: segment.vectorBytes,
     payloadBytes: segment.payloadBytes,
+    diskBytes: diskBytesOf(handle),
+    memoryBytes: memoryBytesOf(handle, rows),
     frozen: segment.room === 0,
     deferred: segment.deferred,
     building: segment.building,

@@ -484,6 +484,9 @@ export interface SegmentStats {
   readonly vectorBytes: number;
   /** Bytes of the payloads of all rows. */
   readonly payloadBytes: number;
+  /** Of its files, and what it takes of memory while the replica is open. Absent in what an earlier release wrote of a replica that is asleep. */
+  readonly diskBytes?: number;
+  readonly memoryBytes?: number;
   /** The segment takes no more rows: it is the source of a build, or full. */
   readonly frozen: boolean;
   /** Reads do not see its rows until a build has taken them (`prevent_unoptimized`). */

@@ -76,6 +76,7 @@ const REPORT: Shape = {
     version: 'text',
     startup: 'time',
     'features?': FEATURES,
+    'collection_sizes?': [{ id: 'text', disk_bytes: 'count', memory_bytes: 'count' }],
     'system?': { is_docker: 'flag', cpu_flags: 'text', 'cores?': 'count', 'ram_size?': 'count', 'distribution?': 'text' },
   },
   collections: {
