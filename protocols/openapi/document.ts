@@ -70,7 +70,7 @@ export function openApiDocument(routes: readonly DescribedRoute[], version: stri
   };
 }
 
-/** The schemas with what `FIELD_NOTES` says of fields that do not say it themselves. */
+/** The schemas with what `FIELD_NOTES` says of fields that have no description of their own. */
 function notedSchemas(): Record<string, SchemaObject> {
   return Object.fromEntries(Object.entries(SCHEMAS).map(([name, schema]) => [name, noted(schema, name)]));
 }
@@ -89,19 +89,17 @@ function noted(schema: SchemaObject, within: string): SchemaObject {
 
 function notedField(name: string, field: SchemaObject, within: string): SchemaObject {
   const inner = noted(field, within);
-  const note = FIELD_NOTES[`${within}.${name}`] ?? FIELD_NOTES[name];
-  if (saysItself(field) || note === undefined) return inner;
+  const note = FIELD_NOTES[noteKey(name, within)];
+  if (field.description !== undefined || note === undefined) return inner;
   const told = { description: note.text, ...(note.default === undefined ? {} : { default: note.default }) };
   // Beside a `$ref` OpenAPI 3.0 reads nothing.
   return inner.$ref === undefined ? { ...inner, ...told } : { anyOf: [inner], ...told };
 }
 
-/** Whether a field, or the one schema that it refers to, has a description. */
-export function saysItself({ $ref, anyOf, description }: SchemaObject): boolean {
-  if (description !== undefined) return true;
-  const to = $ref ?? (anyOf?.length === 1 ? anyOf[0]?.$ref : undefined);
-  const named: Readonly<Record<string, SchemaObject>> = SCHEMAS;
-  return to !== undefined && named[to.slice(to.lastIndexOf('/') + 1)]?.description !== undefined;
+/** Where `FIELD_NOTES` has what it says of a field. within: the named schema that it is part of. */
+export function noteKey(name: string, within: string): string {
+  const own = `${within}.${name}`;
+  return own in FIELD_NOTES ? own : name;
 }
 
 function operationObject(route: DescribedRoute, schema: OperationSchema): object {

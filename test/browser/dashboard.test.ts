@@ -260,7 +260,7 @@ test('a filter that reads payloads becomes advice, and its button makes the inde
   await page.getByText('Optimizations are due').first().waitFor();
   const card = page.getByRole('article', { name: 'UNINDEXED_FIELD/scanned/shelf' });
   await card
-    .getByText(/reads?, \d,000 payloads/)
+    .getByText(/requests?, \d,000 payloads/)
     .first()
     .waitFor();
   await checkAccess();
