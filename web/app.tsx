@@ -1,20 +1,35 @@
 /** The frame around all pages: where one can go, the key, light or dark. */
 
-import { type ReactNode, useEffect, useId, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useId, useState } from 'react';
 import { call, isKeyRemembered, onRefusal, storedKey, storeKey } from './base/api.js';
 import { linkTo, useRoute } from './base/router.js';
-import { ActorsPage } from './pages/actors.js';
-import { AdvicePage } from './pages/advice.js';
-import { ClusterPage } from './pages/cluster.js';
-import { CollectionPage } from './pages/collection.js';
 import { CollectionsPage } from './pages/collections.js';
-import { ConsolePage } from './pages/console.js';
-import { MetricsPage } from './pages/metrics.js';
-import { SlowRequestsPage } from './pages/slow-requests.js';
-import { StorageSnapshotsPage } from './pages/storage-snapshots.js';
-import { TokenPage } from './pages/token.js';
-import { TransfersPage } from './pages/transfers.js';
-import { ActDialog } from './parts/basics.js';
+import { ActDialog, Loading } from './parts/basics.js';
+
+/** The first view does not wait for the programs of other pages. They come right after it, so that they are there when the node is not. */
+const LATER = {
+  actors: () => import('./pages/actors.js'),
+  advice: () => import('./pages/advice.js'),
+  cluster: () => import('./pages/cluster.js'),
+  collection: () => import('./pages/collection.js'),
+  console: () => import('./pages/console.js'),
+  metrics: () => import('./pages/metrics.js'),
+  slowRequests: () => import('./pages/slow-requests.js'),
+  storageSnapshots: () => import('./pages/storage-snapshots.js'),
+  token: () => import('./pages/token.js'),
+  transfers: () => import('./pages/transfers.js'),
+};
+const ActorsPage = lazy(async () => ({ default: (await LATER.actors()).ActorsPage }));
+const AdvicePage = lazy(async () => ({ default: (await LATER.advice()).AdvicePage }));
+const ClusterPage = lazy(async () => ({ default: (await LATER.cluster()).ClusterPage }));
+const CollectionPage = lazy(async () => ({ default: (await LATER.collection()).CollectionPage }));
+const ConsolePage = lazy(async () => ({ default: (await LATER.console()).ConsolePage }));
+const MetricsPage = lazy(async () => ({ default: (await LATER.metrics()).MetricsPage }));
+const SlowRequestsPage = lazy(async () => ({ default: (await LATER.slowRequests()).SlowRequestsPage }));
+const StorageSnapshotsPage = lazy(async () => ({ default: (await LATER.storageSnapshots()).StorageSnapshotsPage }));
+const TokenPage = lazy(async () => ({ default: (await LATER.token()).TokenPage }));
+const TransfersPage = lazy(async () => ({ default: (await LATER.transfers()).TransfersPage }));
+const LATER_MS = 1000;
 
 const PAGES: readonly { readonly path: string; readonly title: string }[] = [
   { path: 'collections', title: 'Collections' },
@@ -37,6 +52,13 @@ export function App(): ReactNode {
   // Another key may see other things: all that is shown is asked for anew.
   const [keyRound, setKeyRound] = useState(0);
   useEffect(() => onRefusal(() => setAsksForKey(true)), []);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      // One that does not come now is asked for again when its page is opened.
+      for (const load of Object.values(LATER)) load().catch(() => {});
+    }, LATER_MS);
+    return () => clearTimeout(timer);
+  }, []);
   useEffect(() => {
     document.title = `${PAGES.find(({ path }) => path === page)?.title ?? 'Troupe'} – Troupe`;
   }, [page]);
@@ -67,7 +89,9 @@ export function App(): ReactNode {
         </div>
       </header>
       <main className="main" id="content" tabIndex={-1} key={keyRound}>
-        <Page page={page} rest={rest} />
+        <Suspense fallback={<Loading />}>
+          <Page page={page} rest={rest} />
+        </Suspense>
       </main>
       {asksForKey && <KeyDialog onClose={() => setAsksForKey(false)} onStored={() => setKeyRound((round) => round + 1)} />}
     </div>

@@ -27,6 +27,7 @@ const OPTIONS = [
 ];
 /** A busy machine takes many times as long as a quiet one. */
 const PATIENCE_MS = 150_000;
+const NOTHING_LOADS = "!document.body.innerText.includes('Loading …')";
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 export interface Dashboard {
@@ -70,9 +71,10 @@ export async function openDashboard(
     go: async (path) => {
       await page.goto(`${url}/dashboard#/${path}`);
       await page.getByRole('heading', { level: 1 }).first().waitFor();
+      await page.waitForFunction(NOTHING_LOADS);
     },
     untilLoaded: async () => {
-      await page.waitForFunction("!document.body.innerText.includes('Loading …')");
+      await page.waitForFunction(NOTHING_LOADS);
     },
     checkAccess: async () => {
       await page.evaluate(readFileSync(AXE, 'utf8'));
