@@ -144,8 +144,11 @@ function tryForm(method, path, operation, content) {
 function operationView(method, path, operation) {
   const details = element('details', 'operation',
     element('summary', '', element('span', 'method', method), element('span', 'path', path), element('span', 'summary', operation.summary)));
+  details.id = operation.operationId;
   details.dataset.words = (method + ' ' + path + ' ' + operation.summary + ' ' + operation.operationId).toLowerCase();
   details.addEventListener('toggle', () => {
+    // The address of an operation can be copied once it is open.
+    if (details.open) history.replaceState(null, '', '#' + details.id);
     if (!details.open || details.children.length > 1) return;
     const content = operation.requestBody && operation.requestBody.content['application/json'];
     const body = content && content.schema;
@@ -160,6 +163,13 @@ function operationView(method, path, operation) {
   return details;
 }
 
+function openNamed() {
+  const named = document.getElementById(location.hash.slice(1));
+  if (!named || !named.classList.contains('operation')) return;
+  named.open = true;
+  named.scrollIntoView();
+}
+
 async function show() {
   api = await (await fetch('/openapi.json')).json();
   document.querySelector('h1').textContent = api.info.title + ' ' + api.info.version;
@@ -172,6 +182,8 @@ async function show() {
     }
   }
   main.replaceChildren(...groups.values());
+  openNamed();
+  addEventListener('hashchange', openNamed);
   document.querySelector('input[type=search]').addEventListener('input', (event) => {
     const wanted = event.target.value.toLowerCase();
     for (const view of main.querySelectorAll('details.operation')) view.hidden = !view.dataset.words.includes(wanted);

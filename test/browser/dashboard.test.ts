@@ -80,6 +80,19 @@ test('a browser that opens the node gets the dashboard, a client the JSON as bef
   assert.match(await file.text(), /Collections/);
 });
 
+test('an operation of the API has an address, and its example can be sent, also where an answer would go on for ever', {
+  skip,
+}, async (t) => {
+  const { page } = await openDashboard(t, node.url);
+  await page.goto(`${node.url}/docs#telemetry_events`);
+  const operation = page.locator('#telemetry_events');
+  await operation.getByRole('button', { name: 'Send' }).first().click();
+  await operation
+    .getByText(/event: ready/)
+    .first()
+    .waitFor();
+});
+
 test('each page of a node that others reach without a key says so', { skip }, async (t) => {
   const environment = { SERVICE__SERVICE__HOST: '0.0.0.0' };
   const open = await startNodeProcess({ folder: await temporaryFolder(t), environment });
