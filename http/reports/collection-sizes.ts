@@ -10,7 +10,7 @@ export interface CollectionSizes {
 /** With a series of their own in a database of metrics: those that take most. */
 export const SIZES_SHOWN_MAX = 1000;
 
-export function sizesOf(replicas: readonly ReplicaStats[]): CollectionSizes {
+export function takenBy(replicas: readonly ReplicaStats[]): CollectionSizes {
   let memoryBytes = 0;
   let diskBytes = 0;
   for (const { database, segments, walBytes } of replicas) {

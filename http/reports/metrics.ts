@@ -14,7 +14,7 @@ import type { RequestCounts, RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import type { TextBytes } from '../context/text-bytes.js';
 import { clusterReplicaCounts, NO_REPLICAS, type ReplicaCounts, withShard, writeCluster } from './cluster-metrics.js';
-import { type CollectionSizes, largest, SIZES_SHOWN_MAX, sizesOf } from './collection-sizes.js';
+import { type CollectionSizes, largest, SIZES_SHOWN_MAX, takenBy } from './collection-sizes.js';
 import { processMemory } from './process-memory.js';
 import { labelText, MetricsWriter } from './prometheus.js';
 import { isNotFound, nameShower } from './telemetry.js';
@@ -89,7 +89,7 @@ function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures |
       ...shown,
       points: info.points_count,
       segments: info.segments_count,
-      sizes: sizesOf(node.stats(name)),
+      sizes: takenBy(node.stats(name)),
       indexedVectors: info.indexed_vectors_count,
       vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
       queueLength: info.update_queue.length,

@@ -17,7 +17,7 @@ import type { RequestCounts, RequestStats } from '../context/request-stats.js';
 import type { DoorServices } from '../context/services.js';
 import { appReport } from './app-telemetry.js';
 import { telemetryClusterReport } from './cluster-report.js';
-import { sizesOf } from './collection-sizes.js';
+import { takenBy } from './collection-sizes.js';
 import { processMemory } from './process-memory.js';
 import { shardTelemetry } from './shard-telemetry.js';
 
@@ -152,7 +152,7 @@ function* collectionReports({ node, nowMs }: DoorServices, names: readonly strin
 function* sizeReports({ node }: DoorServices, names: readonly string[], shown: ShowName): Generator<Json> {
   for (const name of names) {
     try {
-      const { diskBytes, memoryBytes } = sizesOf(node.stats(name));
+      const { diskBytes, memoryBytes } = takenBy(node.stats(name));
       yield { id: shown(name), disk_bytes: diskBytes, memory_bytes: memoryBytes };
     } catch (error) {
       if (!isNotFound(error)) throw error;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { largest, sizesOf } from '../../../http/reports/collection-sizes.js';
+import { largest, takenBy } from '../../../http/reports/collection-sizes.js';
 import { sampleSegment, sampleStats } from '../../actors/samples.js';
 
 test('a collection takes its log, its database and its segments', () => {
   const segments = [sampleSegment({ memoryBytes: 10, diskBytes: 100 }), sampleSegment({ memoryBytes: 1 })];
   const replica = { ...sampleStats(segments), walBytes: 1000, database: { bytes: 20_000, freeBytes: 5 } };
-  assert.deepEqual(sizesOf([replica, { ...replica, database: null }]), { memoryBytes: 22, diskBytes: 22_200 });
+  assert.deepEqual(takenBy([replica, { ...replica, database: null }]), { memoryBytes: 22, diskBytes: 22_200 });
 });
 
 test('beyond a bound collections are shown together, so that metrics do not grow with them', () => {
