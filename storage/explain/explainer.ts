@@ -249,7 +249,7 @@ export class SearchNote {
     const layout = this.view.reader.vector(vector)?.layout;
     this.vector = vector;
     this.scoredOn = 'originals';
-    if (layout?.kind === 'dense') this.bytes += rows * layout.stride;
+    if (layout?.kind === 'dense') this.bytes += rows * (layout.decoded && layout.codes !== null ? layout.codes.stride : layout.stride);
     this.compared(rows);
   }
 

@@ -1,6 +1,6 @@
 /** Originals of a sealed segment's dense vectors that are not in memory: read from their file, or made of the codes that stand for them. */
 
-import { decodeCodes, standForFloats } from '../../vectors/quantize.js';
+import { standForFloats } from '../../vectors/quantize.js';
 import type { SegmentHandle } from './handle.js';
 import type { VectorLayout } from './layout.js';
 import { readRows } from './vector-file.js';
@@ -23,13 +23,11 @@ export function readOriginals(handle: SegmentHandle, vector: VectorLayout, row: 
 export function decodeRows(memory: WebAssembly.Memory, vector: VectorLayout, row: number, target: Uint8Array): void {
   const { codes, dim, stride } = vector;
   if (codes === null) throw new Error(`'${vector.name}' has no codes`);
+  const { scale, origin } = codes;
   const floats = new Float32Array(target.buffer, target.byteOffset, target.length / 4);
   const bytes = new Uint8Array(memory.buffer);
-  const floatOf = decodeCodes(ALL_CODES, codes);
   for (let at = 0, from = codes.offset + row * codes.stride; at < floats.length; at += stride / 4, from += codes.stride) {
-    for (let index = 0; index < dim; index++) floats[at + index] = floatOf[bytes[from + index] as number] as number;
+    for (let index = 0; index < dim; index++) floats[at + index] = scale * (bytes[from + index] as number) + origin;
     floats.fill(0, at + dim, at + stride / 4);
   }
 }
-
-const ALL_CODES = Uint8Array.from({ length: 256 }, (_, code) => code);

@@ -210,7 +210,9 @@ function runPlan(
     // The query was set as codes and as float32.
     const best =
       original !== null ? kernels.rescore(slot, original, first, k) : rankFiled(view.reader, vector.layout, first.rows.slice().sort(), k);
-    explaining()?.of(view).scored('rescore', vector.layout.stride, true);
+    explaining()
+      ?.of(view)
+      .scored('rescore', (original ?? vector.layout).stride, true);
     return best;
   }
   if (original === null) return rankAllFiled(run, vector, values, k);
