@@ -103,6 +103,8 @@ export interface Kernels {
    * of the matrix. query: Float32Array [vectors, dim]. Float32Array [count], in the order of the rows; a view on scratch.
    */
   maxSim(slot: number, matrix: Matrix, offsets: number, count: number, query: Float32Array): Float32Array;
+  /** Rows below `rows` that the bitset lets through, deleted or not. */
+  countPassing(rows: number, admission: Admission): number;
   /** Rows below `rows` that count. */
   countAdmitted(rows: number, admission: Admission): number;
   /** Writes the row numbers below `rows` that count to scratch `rows` (for `gather`); returns how many. */

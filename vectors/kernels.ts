@@ -74,6 +74,7 @@ interface Exports {
     sums: number,
   ): number;
   countAdmitted(rows: number): number;
+  countPassing(rows: number): number;
   listAdmitted(rows: number, out: number): number;
   takeScored(): number;
   takeScoredBytes(): number;
@@ -295,6 +296,11 @@ class MemoryKernels implements Kernels {
   countAdmitted(rows: number, admission: Admission): number {
     this.#setAdmission(admission);
     return this.#exports.countAdmitted(rows) >>> 0;
+  }
+
+  countPassing(rows: number, admission: Admission): number {
+    this.#setAdmission(admission);
+    return this.#exports.countPassing(rows) >>> 0;
   }
 
   listAdmitted(slot: number, rows: number, admission: Admission): number {

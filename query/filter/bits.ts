@@ -67,7 +67,11 @@ export function isEmptyBits(bits: Uint32Array): boolean {
 /** Number of set bits. */
 export function countBits(bits: Uint32Array): number {
   let count = 0;
-  for (let i = 0; i < bits.length; i++) count += popcount(bits[i] as number);
+  for (let i = 0; i < bits.length; i++) {
+    const word = bits[i] as number;
+    // Most words of a narrow filter.
+    if (word !== 0) count += popcount(word);
+  }
   return count;
 }
 

@@ -202,6 +202,7 @@ test(`scan, gather, rescore, list and count keep the best rows that count, ties 
 
     const listed = kernels.listAdmitted(slot, rows, admission);
     assert.equal(listed, kernels.countAdmitted(rows, admission));
+    assert.equal(kernels.countPassing(rows, admission), filtered ? passes.filter(Boolean).length : rows);
     const expectedRows = all.filter(({ row }) => counts(row));
     const list = new Uint32Array(segment.memory.buffer, slot + segment.scratch.rows, rows);
     assert.deepEqual(

@@ -1,6 +1,6 @@
 /** What the compiled module exports. See `vectors/kernels.ts` for the caller. */
 
-export { countAdmitted, listAdmitted, setAdmission } from './admission';
+export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { fillTables, nearestCentroids } from './quantized';

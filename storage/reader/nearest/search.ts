@@ -8,7 +8,7 @@ import type { Filter } from '../../../protocols/model/filter.js';
 import type { SearchParams } from '../../../protocols/model/query.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import type { Work } from '../../../query/effort.js';
-import { countBits, hasBit } from '../../../query/filter/bits.js';
+import { hasBit } from '../../../query/filter/bits.js';
 import { mergeRanked, type Page } from '../../../query/merge.js';
 import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
 import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.js';
@@ -97,7 +97,8 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   if (vector === undefined || view.rows === 0) return [];
   view.reader.deadline.check();
   const bits = admittedBits(view, vector, task.search.filter);
-  const admitted = bits === null ? null : countBits(bits);
+  const admission = view.admission(bits);
+  const admitted = bits === null ? null : view.reader.kernels.countPassing(view.rows, admission);
   const k = Math.min(task.k, admitted ?? view.rows);
   const values = valueWalkFor(view, vector, task.search.filter);
   const facts = { ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) };
@@ -113,7 +114,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
     const found =
       task.params.datatype === 'uint8' && task.params.distance === 'Cosine'
         ? scanUint8Cosine(view, vector, task, bits, k)
-        : hits(view, task, runPlan(view, walked, task.values, plan, bits, k), plan.useCodes && !plan.rescore);
+        : hits(view, task, runPlan(view, walked, task.values, plan, admission, k), plan.useCodes && !plan.rescore);
     note?.answered('hits', found.length);
     return found;
   } catch (error) {
@@ -197,11 +198,11 @@ function runPlan(
   vector: VectorReader,
   values: Float32Array,
   plan: Exclude<SegmentPlan, { kind: 'none' }>,
-  bits: Uint32Array | null,
+  admission: Admission,
   k: number,
 ): Ranked {
   const { kernels, slot } = view.reader;
-  const run: Run = { view, kernels, slot, admission: view.admission(bits) };
+  const run: Run = { view, kernels, slot, admission };
   const { codes, original } = vector;
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
