@@ -1,29 +1,27 @@
 /** The access log: a line of the log for each call that a door answers, with who asked, from where, and why it was refused. */
 
 import type { Log } from '../../actors/runtime/ports.js';
-import { crypto } from '../../protocols/late-modules.js';
 import type { Caller } from '../access/caller.js';
 import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
-import { clientAddress, givenRequestId, type RequestOrigin } from './origin.js';
+import { isFailure } from './faults.js';
+import { OriginNames, type RequestOrigin } from './origin.js';
 import { type AuditedCall, callerFacts } from './record.js';
-
-/** Codes of gRPC that mean that the node could not: UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS. */
-const GRPC_FAILURES: ReadonlySet<number> = new Set([2, 13, 14, 15]);
 
 /**
  * Answers are told as INFO, refusals as WARN, and what the node could not do as ERROR. What is open to all (probes of health) is not told. No line
  * has a key, a token, a body or a query string.
  */
 export class AccessLog implements CallLog {
-  readonly #idStart = crypto().randomBytes(6).toString('hex');
-  #nextId = 1;
+  readonly #origins: OriginNames;
 
   /** trustForwarded: as in `clientAddress`. */
   constructor(
     private readonly log: Log,
-    private readonly trustForwarded: boolean,
+    trustForwarded: boolean,
     private readonly monotonicMs: () => number,
-  ) {}
+  ) {
+    this.#origins = new OriginNames(trustForwarded);
+  }
 
   begin(
     protocol: AuditedCall['protocol'],
@@ -33,8 +31,7 @@ export class AccessLog implements CallLog {
     origin: RequestOrigin,
   ): EndCall | null {
     if (access === 'open') return null;
-    const { from, via } = clientAddress(origin, this.trustForwarded);
-    const requestId = givenRequestId(origin) ?? `${this.#idStart}-${this.#nextId++}`;
+    const { from, requestId, via } = this.#origins.of(origin);
     const startedMs = this.monotonicMs();
     return (status, denied, problem) => {
       const { level, message } = endOf(protocol, status);
@@ -61,8 +58,7 @@ export class AccessLog implements CallLog {
 
 function endOf(protocol: AuditedCall['protocol'], status: number | null): { level: 'info' | 'warn' | 'error'; message: string } {
   if (status === null) return { level: 'warn', message: 'the client was gone before its answer' };
-  const isFailure = protocol === 'rest' ? status >= 500 : GRPC_FAILURES.has(status);
-  if (isFailure) return { level: 'error', message: 'failed' };
+  if (isFailure(protocol, status)) return { level: 'error', message: 'failed' };
   const isRefusal = protocol === 'rest' ? status >= 400 : status !== 0;
   return isRefusal ? { level: 'warn', message: 'refused' } : { level: 'info', message: 'answered' };
 }

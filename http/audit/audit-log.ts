@@ -10,11 +10,10 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crypto } from '../../protocols/late-modules.js';
 import type { Caller } from '../access/caller.js';
 import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
 import { type AuditBatch, restAfter } from './batches.js';
-import { clientAddress, givenRequestId, type RequestOrigin } from './origin.js';
+import { OriginNames, type RequestOrigin } from './origin.js';
 import { type AuditPeriod, type AuditRotation, auditPeriod, filesToDelete } from './plan-files.js';
 import { type AuditedCall, lossLine, recordLine } from './record.js';
 
@@ -62,8 +61,7 @@ interface OpenFile {
 export class AuditLog implements CallLog {
   readonly #counts: BigUint64Array;
   readonly #words: Int32Array;
-  readonly #idStart = crypto().randomBytes(6).toString('hex');
-  #nextId = 1;
+  readonly #origins: OriginNames;
   #text = '';
   #records = 0;
   #period: AuditPeriod = { file: '', startMs: 0, endMs: Number.NEGATIVE_INFINITY };
@@ -79,6 +77,7 @@ export class AuditLog implements CallLog {
   constructor(readonly settings: AuditSettings) {
     this.#counts = new BigUint64Array(settings.memory, 0, 2);
     this.#words = new Int32Array(settings.memory);
+    this.#origins = new OriginNames(settings.trustForwarded);
   }
 
   /** Errors: the system's, if the folder cannot be made or no file of it be written. */
@@ -95,9 +94,7 @@ export class AuditLog implements CallLog {
     origin: RequestOrigin,
   ): EndCall | null {
     if (access === 'open') return null;
-    const { from, via } = clientAddress(origin, this.settings.trustForwarded);
-    const requestId = givenRequestId(origin) ?? `${this.#idStart}-${this.#nextId++}`;
-    const call: AuditedCall = { requestId, caller, from, via, protocol, operation: name, collection };
+    const call: AuditedCall = { ...this.#origins.of(origin), caller, protocol, operation: name, collection };
     const startedMs = performance.now();
     return (status, denied) => {
       const timeMs = Date.now();

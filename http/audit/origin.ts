@@ -1,6 +1,7 @@
 /** Where a request comes from, and by which id it is known. */
 
 import { addressBytes, plainAddressBytes } from '../../protocols/addresses.js';
+import { crypto } from '../../protocols/late-modules.js';
 
 /** What a door knows of a request's sender. */
 export interface RequestOrigin {
@@ -13,6 +14,25 @@ export interface RequestOrigin {
 export interface ClientAddress {
   readonly from: string;
   readonly via: string | null;
+}
+
+/** Where a request comes from, and its id: the client's, or one that no other request of this node has. */
+export interface NamedOrigin extends ClientAddress {
+  readonly requestId: string;
+}
+
+/** Says of each request where it comes from and gives it an id where the client gave none. One for each log of a thread. */
+export class OriginNames {
+  readonly #idStart = crypto().randomBytes(6).toString('hex');
+  #nextId = 1;
+
+  /** trustForwarded: as in `clientAddress`. */
+  constructor(private readonly trustForwarded: boolean) {}
+
+  of(origin: RequestOrigin): NamedOrigin {
+    const requestId = givenRequestId(origin) ?? `${this.#idStart}-${this.#nextId++}`;
+    return { requestId, ...clientAddress(origin, this.trustForwarded) };
+  }
 }
 
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;

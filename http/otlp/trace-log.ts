@@ -8,6 +8,7 @@ import { crypto } from '../../protocols/late-modules.js';
 import { emptyTrace } from '../../protocols/model/explanation.js';
 import { traceNowUs } from '../../storage/threads/clock.js';
 import type { Caller } from '../access/caller.js';
+import { isSpanError } from '../audit/faults.js';
 import { givenRequestId, type RequestOrigin } from '../audit/origin.js';
 import type { CallLog, CallOperation, EndCall } from '../context/call-log.js';
 import { parseTraceParent, type TraceParent } from '../context/traceparent.js';
@@ -39,8 +40,6 @@ const BATCH_MAX = 512;
 const SEND_AFTER_MS = 1000;
 /** For the last spans of a process that ends. */
 const CLOSE_MS = 2000;
-/** Of gRPC, that are the server's fault: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED, INTERNAL, UNAVAILABLE, DATA_LOSS. Source: OpenTelemetry, RPC conventions. */
-const GRPC_FAULTS: ReadonlySet<number> = new Set([2, 4, 12, 13, 14, 15]);
 
 export class TraceLog implements CallLog {
   readonly #queue = new SendQueue<TraceSpan>(SPANS_MAX, BATCH_MAX);
@@ -87,7 +86,7 @@ export class TraceLog implements CallLog {
           'client.address': address,
           ...(requestId === null ? {} : { 'troupe.request_id': requestId }),
         },
-        isError: status === null ? false : protocol === 'grpc' ? GRPC_FAULTS.has(status) : status >= 500,
+        isError: status !== null && isSpanError(protocol, status),
       };
       const { explanation, hops } = trace;
       const newId = () => randomId(8);
