@@ -43,8 +43,9 @@ export const IMPORT_TOOL: Tool = {
   usage: `Usage: troupe import <collection> <file> [options]
        troupe import <collection> <http://server> [options]
 
-Writes the points of a file, or a whole collection of another server of this API: settings, payload indexes, vectors, payloads, and in the end
-its aliases whose names are free here. A collection that is missing is made. An import that was stopped goes on where it was, when the same command is given again.
+Writes the points of a file, or a whole collection of another server of this API: settings, payload indexes, vectors, payloads, and in the
+end its aliases whose names are free here. A collection that is missing is made. An import that was stopped goes on where it was, when the
+same command is given again.
 
   troupe import cities cities.jsonl
   troupe import digits digits.npy --number-rows --distance Euclid --payloads digits.jsonl

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ROUTES } from '../../http/routes.js';
-import { RestClient } from '../../ops/rest-client.js';
 import { EXAMPLES } from '../../protocols/openapi/examples.js';
 import type { OperationName } from '../../protocols/openapi/operations.js';
 import { nodeFor, temporaryFolder } from './support.js';
@@ -46,10 +45,7 @@ test('each example of the page of the API works as it stands, one after the othe
       query.delete(key);
       return encodeURIComponent(parameters[key] ?? assert.fail(`${name} has no example of ${key}`));
     });
-    // As the page does it for somebody who tries one now and then: each has a connection of its own.
-    const client = new RestClient(node.port);
-    const { status, text } = await client.call(route.method, `${path}?${query}`, body);
-    client.close();
+    const { status, text } = await node.client.call(route.method, `${path}?${query}`, body);
     if (status !== 200) refused.push(`${name}: ${status} ${text}`);
   }
   assert.deepEqual(refused, []);

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { test } from 'node:test';
 import v8 from 'node:v8';
+import { Worker } from 'node:worker_threads';
 import { GrowingBytes } from '../../../http/context/growing-bytes.js';
 import { memoryBudget } from '../../../storage/memory/budget.js';
 import { SharedLedger } from '../../../storage/memory/shared-ledger.js';
@@ -138,4 +140,26 @@ test('a collection leaves no option of V8 behind: threads that start later would
   const before = v8.cachedDataVersionTag();
   new LeftMemory(1, undefined, (run) => run()).add(1);
   assert.equal(v8.cachedDataVersionTag(), before);
+});
+
+test('threads that collect garbage for the first time at the same moment all do: options of V8 are those of the whole process', async () => {
+  const source = `
+    import { parentPort, workerData } from 'node:worker_threads';
+    const { LeftMemory } = await import(workerData.module);
+    const turn = new Int32Array(workerData.turn);
+    parentPort.postMessage('ready');
+    Atomics.wait(turn, 0, 0);
+    new LeftMemory(1, undefined, (run) => run()).add(1);
+    parentPort.postMessage('done');`;
+  const turn = new SharedArrayBuffer(4);
+  const module = new URL('../../../storage/threads/collect-garbage.js', import.meta.url).href;
+  const url = new URL(`data:text/javascript,${encodeURIComponent(source)}`);
+  const workers = Array.from({ length: 12 }, () => new Worker(url, { workerData: { module, turn } }));
+  const ended = workers.map((worker) => once(worker, 'exit'));
+  await Promise.all(workers.map((worker) => once(worker, 'message')));
+  const said = workers.map((worker) => once(worker, 'message'));
+  Atomics.store(new Int32Array(turn), 0, 1);
+  Atomics.notify(new Int32Array(turn), 0);
+  assert.deepEqual((await Promise.all(said)).flat(), Array(workers.length).fill('done'));
+  await Promise.all(ended);
 });
