@@ -49,20 +49,29 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, t
     return actorOf(view).ask<boolean>((replyTo) => make(replyTo, left), left + GRACE_MS);
   }
 
-  function whenStarted(timeoutMs: number): Promise<void> | null {
-    if (view.whyNotStarted() === null) return null;
+  /** Null if nothing is in the way; else requests wait for that. whyNot: what is in the way as of now. */
+  function held(whyNot: () => string | null, timeoutMs: number): Promise<void> | null {
+    if (whyNot() === null) return null;
     return new Promise<void>((resolve) => {
       if (!view.isStarting) return resolve();
-      const cancelHold = view.hold(() => {
+      const release = (): void => {
         cancelTimer();
         resolve();
-      });
+      };
+      const cancelHold = view.hold(release, () => whyNot() === null);
       const cancelTimer = timers.after(Math.max(1, Math.min(HOLD_MS, timeoutMs)), () => {
         cancelHold();
         resolve();
       });
-    }).then(() => view.checkStarted());
+    }).then(() => {
+      const why = whyNot();
+      if (why !== null) throw new TroupeError('unavailable', why, { retryAfterMs: 1000 });
+    });
   }
+
+  const whenStarted = (timeoutMs: number) => held(() => view.whyNotStarted(), timeoutMs);
+
+  const whenRead = (timeoutMs: number) => held(() => view.whyNotRead(), timeoutMs);
 
   const barrier = async (timeoutMs: number) => {
     await ask((replyTo, left) => ({ kind: 'barrier', timeoutMs: left, replyTo }), timeoutMs);
@@ -101,6 +110,7 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, t
     status: () => view.status(link.transport),
     state: () => view.agreed,
     checkStarted: () => view.checkStarted(),
+    whenRead,
     whenStarted,
     barrier,
     removePeer,

@@ -81,6 +81,8 @@ export interface ClusterApi {
    * `checkStarted`, when the time is over.
    */
   whenStarted(timeoutMs: number): Promise<void> | null;
+  /** As `whenStarted`, once this node has read from its disk what it knew before it was started; that may be older than what is agreed. */
+  whenRead(timeoutMs: number): Promise<void> | null;
   /**
    * Resolves once everything that was committed anywhere before the call is applied here. Errors: `unavailable` without a leader,
    * `timeout`.

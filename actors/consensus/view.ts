@@ -31,8 +31,8 @@ export class ConsensusView {
   #lastIndexAtStart: number | null = null;
   #leadsAtStart: Leads | null = null;
   #lastUpdateMs: number;
-  /** Called once requests may be served. */
-  readonly #held = new Set<() => void>();
+  /** What is called once, each as soon as what it waits for is so. */
+  readonly #held = new Map<() => void, () => boolean>();
 
   /** assignments: also gets each agreed state. */
   constructor(
@@ -49,18 +49,16 @@ export class ConsensusView {
     if (state.kind === 'Member') this.#lastIndexAtStart ??= lastIndex(state.raft.log);
     if (state.kind === 'Member' && state.agreed.appliedIndex > 0) this.#showMember(state);
     this.#lastUpdateMs = this.clock.dateMs();
-    if (this.#held.size > 0 && (this.whyNotStarted() === null || state.kind === 'Broken')) this.#release();
+    for (const [release, isDue] of [...this.#held]) {
+      if (state.kind !== 'Broken' && !isDue()) continue;
+      this.#held.delete(release);
+      release();
+    }
   }
 
-  #release(): void {
-    const held = [...this.#held];
-    this.#held.clear();
-    for (const release of held) release();
-  }
-
-  /** Calls `release` once this node serves requests, or cannot take part in its cluster, until it is cancelled. */
-  hold(release: () => void): Cancel {
-    this.#held.add(release);
+  /** Calls `release` once it is due, or this node cannot take part in its cluster, until it is cancelled. */
+  hold(release: () => void, isDue: () => boolean): Cancel {
+    this.#held.set(release, isDue);
     return () => void this.#held.delete(release);
   }
 
@@ -113,6 +111,17 @@ export class ConsensusView {
     if (this.#agreed === null) return 'the node is starting';
     if (this.#caughtUp || state?.kind !== 'Member' || mayServe(state)) return null;
     return 'the node is starting, and does not know yet what its cluster has agreed on meanwhile';
+  }
+
+  /** Why this node may not list yet what it knew before it was started: it reads that from its disk. Null if it may. */
+  whyNotRead(): string | null {
+    const state = this.#state;
+    if (state?.kind === 'Member') {
+      const { carriedOut, covers } = state.carrying;
+      // Nothing is below the first index: a node that joins knew nothing.
+      if (carriedOut > 0 || covers < 0) return null;
+    } else if (state !== null && state.kind !== 'Starting') return null;
+    return 'the node is starting, and has not read yet what it knew before';
   }
 
   /**

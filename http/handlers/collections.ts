@@ -19,7 +19,7 @@ import type { Caller } from '../access/caller.js';
 import { grantsOf, mayKnow } from '../access/decide.js';
 import { type HttpAnswer, result } from '../context/answer.js';
 import { LongObject, longList } from '../context/long-value.js';
-import { type NodeRequest, settingsOf, timeLeft, timeoutMsOf, upToDate } from '../context/node-request.js';
+import { agreementMsOf, type NodeRequest, settingsOf, timeLeft, timeoutMsOf, upToDate } from '../context/node-request.js';
 import type { DoorServices } from '../context/services.js';
 import { agreedState } from '../reports/cluster-report.js';
 
@@ -29,9 +29,10 @@ type OnVector = NodeRequest<'collection_name' | 'vector_name'>;
 const OPTIMIZATION_PARTS = ['queued', 'completed', 'idle_segments'] as const;
 const COMPLETED_DEFAULT = 16;
 
-/** The collections that the caller may know of; also on a node that has just started, those that it knows by then. */
+/** The collections that the caller may know of; also on a node that has just started, those that it knew before. */
 export async function listCollections({ node }: DoorServices, { caller, query }: NodeRequest): Promise<HttpAnswer> {
   if (asksForAgreement(query)) await upToDate(node, query);
+  else await node.cluster?.whenRead(agreementMsOf(query));
   const grants = grantsOf(caller);
   const names = () => (grants === null ? node.listCollections() : node.listCollections().filter((name) => grants.has(name)));
   const value = () => LongObject.of({ collections: longList(names(), (name) => ({ name })) });

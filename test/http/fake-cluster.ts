@@ -58,6 +58,10 @@ export class FakeCluster implements ClusterApi {
     return this.starts ? Promise.reject(new TroupeError('unavailable', 'the node is starting', { retryAfterMs: 1000 })) : null;
   }
 
+  whenRead(): null {
+    return null;
+  }
+
   async barrier(timeoutMs: number): Promise<void> {
     this.note(`barrier ${timeoutMs}`);
   }

@@ -120,7 +120,7 @@ async function filtersAdviseIndexes(client: RestClient): Promise<void> {
   // A read that takes long on a busy machine is begun again by another reader.
   const [issue] = await until(issuesOf, ([first]) => (first?.count ?? 0) >= 3);
   assert.equal(issue?.id, 'UNINDEXED_FIELD/scanned/size');
-  assert.match(issue?.description ?? '', /\d reads, \d,000 payloads/);
+  assert.match(issue?.description ?? '', /\d requests, \d,000 payloads/);
   const { action } = issue ?? {};
   await client.result(action?.method ?? '', action?.path ?? '', action?.body);
   assert.deepEqual(await issuesOf(), []);

@@ -208,6 +208,22 @@ test('a request to a node that has just started is held until the node knows wha
   assert.equal(again.cluster.whenStarted(1000), null);
 });
 
+test('a node that has just started lists no collection before it has read from its disk which ones it knew', async () => {
+  const [one, , three] = (await world.founded(3)) as [FakeNode, FakeNode, FakeNode];
+  await world.run(one.api.createCollection('known', sampleConfig()));
+  await world.until(() => three.api.exists('known'), 'it knows the collection');
+  await world.kill(three);
+  world.network.cut(world.uri(3), world.uri(1));
+  world.network.cut(world.uri(3), world.uri(2));
+  const again = await world.start(3, null);
+  const held = again.cluster.whenRead(60_000);
+  assert.notEqual(held, null);
+  await world.run(held as Promise<void>);
+  assert.deepEqual(again.api.listCollections(), ['known']);
+  assert.equal(again.cluster.whenRead(1000), null);
+  assert.throws(() => again.cluster.checkStarted(), { code: 'unavailable' });
+});
+
 test('a node whose log refuses a write is as one that crashed, and comes back when there is room again', async () => {
   const nodes = await world.founded(3);
   const [one, two, three] = nodes as [FakeNode, FakeNode, FakeNode];
