@@ -44,11 +44,15 @@ test('changed graph settings have the graphs built again, and m = 0 takes them a
   };
 
   await changeTo({ hnsw_config: { m: 8 } }, POINTS);
-  assert.equal(await reindexed(), 1);
+  // One for each segment: a busy machine may have begun to build before all points were there.
+  const first = await reindexed();
+  assert.ok(first > 0);
   await changeTo({ vectors: { '': { hnsw_config: { ef_construct: 40 } } } }, POINTS);
-  assert.equal(await reindexed(), 2);
+  const second = await reindexed();
+  assert.ok(second > first);
   await client.result('PATCH', '/collections/c', { hnsw_config: { ef_construct: 40, full_scan_threshold: 20 } });
   assert.equal((await info()).status, 'green', 'nothing that graphs are built with has changed');
+  assert.equal(await reindexed(), second);
   await changeTo({ hnsw_config: { m: 0 } }, 0);
   await changeTo({ hnsw_config: { m: 12 } }, POINTS);
 });
