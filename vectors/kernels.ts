@@ -217,8 +217,11 @@ class MemoryKernels implements Kernels {
     const { rows, candidates, neighbours } = this.#scratch;
     const first = (slot + candidates) >>> 2;
     const sums = this.#floats.subarray(first, first + count).fill(0);
-    if (matrix.element === 'code' && this.#maxSimCodes(slot, matrix, offsets, count, query)) return sums;
-    sums.fill(0);
+    if (matrix.element === 'code') {
+      if (this.#maxSimCodes(slot, matrix, offsets, count, query)) return sums;
+      // Vectors of the query before the one that it could not take have been added.
+      sums.fill(0);
+    }
     for (let from = 0; from < count; ) {
       const list = slot + rows + from * 4;
       const block = this.#cachedRows(list, count - from, offsets, matrix.stride);

@@ -8,7 +8,8 @@ export interface Codes {
   readonly origin: number;
 }
 
-const CODE_MAX = 255;
+/** The largest code. */
+export const CODE_MAX = 255;
 
 /** Clipping has to make the error this much smaller, or nothing is clipped. */
 const CLIP_GAIN = 0.95;

@@ -5,9 +5,8 @@
 
 import { writeCodeQuery } from './code-query.js';
 import type { Metric } from './kernel-api.js';
-import type { Codes } from './quantize.js';
+import { CODE_MAX, type Codes } from './quantize.js';
 
-const CODE_MAX = 255;
 /** A range of more than this many standard deviations comes from outliers, and leaves too few codes to the others. Normal components take some 10. */
 const RANGE_MAX = 40;
 /** By how much of the sizes of its terms a sum of floats may be off for each addition, twice. */

@@ -13,7 +13,7 @@ import type { ClusterApi } from './cluster-api.js';
 import type { ConsensusLink } from './link.js';
 import type { ConsensusMessage } from './messages.js';
 import type { Submission } from './proposals/prepare.js';
-import type { ConsensusView } from './view.js';
+import { type ConsensusView, refuseFor } from './view.js';
 
 /** Time limit for commands without one, in milliseconds. */
 export const AGREEMENT_MS = 10_000;
@@ -63,10 +63,7 @@ export function consensusClient({ board, calls, clock, link, replicas, tickMs, t
         cancelHold();
         resolve();
       });
-    }).then(() => {
-      const why = whyNot();
-      if (why !== null) throw new TroupeError('unavailable', why, { retryAfterMs: 1000 });
-    });
+    }).then(() => refuseFor(whyNot()));
   }
 
   const whenStarted = (timeoutMs: number) => held(() => view.whyNotStarted(), timeoutMs);

@@ -96,8 +96,7 @@ export class ConsensusView {
 
   /** Checks that requests may be served. Errors: `unavailable`, see `whyNotStarted`. */
   checkStarted(): void {
-    const why = this.whyNotStarted();
-    if (why !== null) throw new TroupeError('unavailable', why, { retryAfterMs: 1000 });
+    refuseFor(this.whyNotStarted());
   }
 
   /**
@@ -173,6 +172,11 @@ export class ConsensusView {
       internalPort: transport.internalPort(),
     };
   }
+}
+
+/** Errors: `unavailable` for that reason; null: there is none. */
+export function refuseFor(why: string | null): void {
+  if (why !== null) throw new TroupeError('unavailable', why, { retryAfterMs: 1000 });
 }
 
 /** The phase as the API shows it. A node that was let in is joining until it is in the membership that it knows. */
