@@ -1,4 +1,7 @@
-/** Spans of what a call went through, below the span of the request: shards, segments and searches of a read; shards, leaders, replicas and writers of a write. */
+/**
+ * Spans of what a call went through, below the span of the request: shards, segments and searches of a read; shards, leaders, replicas and
+ * writers of a write.
+ */
 
 import type { ExplainedSearch, ExplainedSegment, ExplainedShard, Explanation } from '../../protocols/model/explanation.js';
 import type { WriteHop } from '../../protocols/model/write-hop.js';

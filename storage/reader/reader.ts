@@ -211,9 +211,9 @@ export class Reader {
   }
 
   /**
-   * Answers a read of a client that `refusalOf` does not refuse, by the collection's name or alias, without asking the main thread; null: the read has to be handed on to the
-   * main thread, which decides about it; 'heavy': also to the main thread, as a read that quick ones should not wait for. The body is not
-   * changed. Errors: those of the operation; `timeout`.
+   * Answers a read of a client that `refusalOf` does not refuse, by the collection's name or alias, without asking the main thread; null: the
+   * read has to be handed on to the main thread, which decides about it; 'heavy': also to the main thread, as a read that quick ones should
+   * not wait for. The body is not changed. Errors: those of the operation; `timeout`.
    */
   readAlone(collection: string, operation: ReadOperation, request: RawRequest): AloneAnswer | Promise<AloneAnswer> {
     const news = this.newsOfReads;
