@@ -23,13 +23,6 @@ test('a node that is back lists what it knew, and says nothing else before it kn
     () => upload('old'),
     ({ status }) => status === 200,
   );
-  // What a node is told of the end that is agreed on comes down to its disk with the next entry: the alias.
-  const actions = [{ create_alias: { alias_name: 'known', collection_name: 'old' } }];
-  await one.client.result('POST', '/collections/aliases', { actions });
-  await until(
-    () => back.client.result<{ aliases: unknown[] }>('GET', '/aliases'),
-    ({ aliases }) => aliases.length === 1,
-  );
   await back.kill();
   await one.client.result('PUT', '/collections/new', SETTINGS);
   for (const name of ['old', 'new'])
