@@ -1,28 +1,34 @@
-/**
- * `npm run simulate -- --seeds N [--seed S] [--from S] [--workers N] [--nodes N]`: runs seeds and says how it went. With --seed alone, that
- * one with its story.
- */
+/** `npm run simulate`: runs seeds and says how it went; with --seed alone, that one with its story. `--worker` is this script's own. */
 
 import { fork } from 'node:child_process';
 import os from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { scriptOptions } from '../script-options.js';
 import { simulate } from './simulate.js';
 import { addTo, emptyTotals, shown, summaryOf, type Totals } from './totals.js';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string' },
-    seed: { type: 'string' },
-    from: { type: 'string', default: '1' },
-    workers: { type: 'string', default: String(Math.min(8, os.availableParallelism())) },
-    points: { type: 'boolean', default: true },
-    nodes: { type: 'string' },
-    worker: { type: 'boolean', default: false },
-  },
+const USAGE = `npm run simulate -- [options]: clusters in one process, with simulated time, network and disks that fail, checked against a model
+
+  --seeds N        how many, default 300
+  --from S         the first one, default 1
+  --seed S         this one alone, with its story
+  --workers N      processes, default one for each CPU, at most 8
+  --nodes N        of each cluster, default chosen by the seed
+  --no-points      configuration alone, without points
+
+Exit code 1 when something must not be.`;
+
+const values = scriptOptions(USAGE, {
+  seeds: { type: 'string' },
+  seed: { type: 'string' },
+  from: { type: 'string', default: '1' },
+  workers: { type: 'string', default: String(Math.min(8, os.availableParallelism())) },
+  'no-points': { type: 'boolean', default: false },
+  nodes: { type: 'string' },
+  worker: { type: 'boolean', default: false },
 });
 
-const options = { points: values.points, ...(values.nodes === undefined ? {} : { nodes: Number(values.nodes) }) };
+const options = { points: !values['no-points'], ...(values.nodes === undefined ? {} : { nodes: Number(values.nodes) }) };
 
 if (values.worker) await work();
 else if (values.seed !== undefined && values.seeds === undefined) await tellOne(Number(values.seed));
@@ -44,7 +50,7 @@ async function runAll(from: number, count: number, workers: number): Promise<voi
   const begunMs = Date.now();
   const one = () =>
     new Promise<void>((resolve, reject) => {
-      const given = [...(values.points ? ['--points'] : []), ...(values.nodes === undefined ? [] : ['--nodes', values.nodes])];
+      const given = [...(values['no-points'] ? ['--no-points'] : []), ...(values.nodes === undefined ? [] : ['--nodes', values.nodes])];
       const child = fork(fileURLToPath(import.meta.url), ['--worker', ...given], {
         execArgv: ['--enable-source-maps'],
       });

@@ -1,28 +1,37 @@
-/**
- * `npm run chaos -- --minutes 10 --nodes 5 [--faults kill,stop] [--seed S] [--folder F]`: see `run.ts`; with `--points [--shards 6] [--overlapping]`, `point-run.ts`. Exit code 1
- * when something must not be.
- */
+/** `npm run chaos`: see `run.ts`; with `--points`, `point-run.ts`. */
 
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { scriptOptions } from '../../script-options.js';
 import { FAULTS } from './faults.js';
 import { runPointChaos } from './point-run.js';
 import { runChaos } from './run.js';
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string', default: '10' },
-    nodes: { type: 'string', default: '5' },
-    clients: { type: 'string', default: '4' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    folder: { type: 'string' },
-    faults: { type: 'string', default: FAULTS.join() },
-    points: { type: 'boolean', default: false },
-    overlapping: { type: 'boolean', default: false },
-    shards: { type: 'string', default: '6' },
-  },
+const USAGE = `npm run chaos -- [options]: nodes of one cluster are killed, stopped, cut off and restarted while clients write and read
+
+  --minutes N      how long, default 10
+  --nodes N        default 5
+  --clients N      default 4
+  --faults A,B     some of ${FAULTS.join()}, default all
+  --points         clients write and read points, instead of configuration alone
+  --shards N       with --points: shards of the collection, default 6
+  --overlapping    with --points: faults overlap
+  --seed S         default: another one each time
+  --folder F       data and story.log, default a new temporary folder
+
+Exit code 1 when something must not be.`;
+
+const values = scriptOptions(USAGE, {
+  minutes: { type: 'string', default: '10' },
+  nodes: { type: 'string', default: '5' },
+  clients: { type: 'string', default: '4' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  folder: { type: 'string' },
+  faults: { type: 'string', default: FAULTS.join() },
+  points: { type: 'boolean', default: false },
+  overlapping: { type: 'boolean', default: false },
+  shards: { type: 'string', default: '6' },
 });
 const wrong = (['minutes', 'nodes', 'clients', 'seed', 'shards'] as const).find((name) => !(Number(values[name]) > 0));
 if (wrong !== undefined) {

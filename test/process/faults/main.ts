@@ -1,14 +1,10 @@
-/**
- * `npm run faults [-- --part 1/4 | --sample 5 | --only one.work.write.once.17,… | --count] [--alone] [--places one,first,second] [--phases work,start]
- * [--kinds open,write] [--modes once,while] [--minutes M] [--seed S] [--folder F [--continue]]`: see `run.ts`. Exit code 1 when something must not be, 2 when
- * nothing can be tried.
- */
+/** `npm run faults`: see `run.ts`. */
 
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { seededRandom } from '../../../ops/random.js';
+import { scriptOptions } from '../../script-options.js';
 import { KINDS, MODES } from './kinds.js';
 import {
   allRuns,
@@ -27,22 +23,37 @@ import {
 } from './run.js';
 import { noStrace } from './strace.js';
 
-const { values } = parseArgs({
-  options: {
-    part: { type: 'string', default: '1/1' },
-    sample: { type: 'string' },
-    only: { type: 'string' },
-    count: { type: 'boolean', default: false },
-    alone: { type: 'boolean', default: false },
-    places: { type: 'string', default: PLACES.join() },
-    phases: { type: 'string', default: PHASES.join() },
-    kinds: { type: 'string', default: KINDS.map(({ name }) => name).join() },
-    modes: { type: 'string', default: MODES.join() },
-    minutes: { type: 'string' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    folder: { type: 'string' },
-    continue: { type: 'boolean', default: false },
-  },
+const USAGE = `npm run faults -- [options]: the N-th call to the system of each kind fails, for all N, while a node or two work or start
+
+  --count                        only tell how many runs there are
+  --part I/N                     the I-th of N equal parts
+  --sample N                     N runs of each sort, by chance
+  --only NAME,NAME               runs by name, as one.work.write.once.17
+  --alone                        one fault at a time, instead of several runs side by side
+  --places one,first,second      a node of its own, the first or the second of two
+  --phases work,start            while it works, while it starts
+  --kinds open,write             some of ${KINDS.map(({ name }) => name).join()}
+  --modes once,while             one call fails, or all for a while
+  --minutes M                    stop after so long
+  --seed S                       default: another one each time
+  --folder F                     where reports go; with --continue, runs that have one there are passed over
+
+Exit code 1 when something must not be, 2 when nothing can be tried.`;
+
+const values = scriptOptions(USAGE, {
+  part: { type: 'string', default: '1/1' },
+  sample: { type: 'string' },
+  only: { type: 'string' },
+  count: { type: 'boolean', default: false },
+  alone: { type: 'boolean', default: false },
+  places: { type: 'string', default: PLACES.join() },
+  phases: { type: 'string', default: PHASES.join() },
+  kinds: { type: 'string', default: KINDS.map(({ name }) => name).join() },
+  modes: { type: 'string', default: MODES.join() },
+  minutes: { type: 'string' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  folder: { type: 'string' },
+  continue: { type: 'boolean', default: false },
 });
 
 const refuse = (message: string): never => {

@@ -1,25 +1,31 @@
-/**
- * `npm run hostile -- --requests 1000000 --minutes 60 [--connections 8] [--memory 512] [--absurd-every 1000]
- * [--changes-every 100] [--seed S]`: see `run.ts`. Exit code 1
- * when something must not be.
- */
+/** `npm run hostile`: see `run.ts`. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { scriptOptions } from '../../script-options.js';
 import { runHostile } from './run.js';
 
-const { values } = parseArgs({
-  options: {
-    requests: { type: 'string', default: '1000000' },
-    minutes: { type: 'string', default: '60' },
-    connections: { type: 'string', default: '8' },
-    memory: { type: 'string', default: '512' },
-    'absurd-every': { type: 'string', default: '1000' },
-    'changes-every': { type: 'string', default: '100' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-  },
+const USAGE = `npm run hostile -- [options]: requests made to harm are sent to a node with little memory, with honest ones between them
+
+  --requests N        default 1000000
+  --minutes N         at most, default 60
+  --connections N     default 8
+  --memory MB         of the container that the node believes to be in, default 512
+  --absurd-every N    each N-th request asks for absurd amounts, default 1000
+  --changes-every N   each N-th request makes or deletes collections, default 100
+  --seed S            default: another one each time
+
+Exit code 1 when something must not be.`;
+
+const values = scriptOptions(USAGE, {
+  requests: { type: 'string', default: '1000000' },
+  minutes: { type: 'string', default: '60' },
+  connections: { type: 'string', default: '8' },
+  memory: { type: 'string', default: '512' },
+  'absurd-every': { type: 'string', default: '1000' },
+  'changes-every': { type: 'string', default: '100' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
 });
 const wrong = (['requests', 'minutes', 'connections', 'memory', 'absurd-every', 'changes-every', 'seed'] as const).find(
   (name) => !(Number(values[name]) > 0),
