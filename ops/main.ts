@@ -5,6 +5,7 @@ import nodeModule from 'node:module';
 import { PeerPortError } from '../cluster/transport/port-error.js';
 import { AccessLog } from '../http/audit/access-log.js';
 import { allCallLogs } from '../http/context/call-log.js';
+import type { PeerPorts } from '../http/context/peer-ports.js';
 import type { DoorServices, Identity } from '../http/context/services.js';
 import { canSharePort } from '../http/context/share-port.js';
 import { GrpcBindError, type GrpcDoor, startGrpcDoor } from '../http/grpc/server.js';
@@ -16,7 +17,7 @@ import type { EnginePool } from '../storage/pool/pool.js';
 import { giveBackStart } from '../storage/threads/collect-garbage.js';
 import { startBanner } from './banner.js';
 import { type ClusterStart, type CommandLineOf, parseCommandLine } from './cli.js';
-import { memberProblems, misplacedOptions, openCluster } from './cluster-start.js';
+import { memberProblems, misplacedOptions, type OwnClusterOptions, openCluster } from './cluster-start.js';
 import { compose, type FatalReason } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { readBackupPlans } from './config/backup-settings.js';
@@ -205,10 +206,11 @@ async function run(
   if (cluster !== null) pool.watch(cluster.store);
   // From here on a signal ends in order what has been started.
   const open: Door[] = [];
+  const peerPorts = cluster !== null && doorsInReaders ? await openPeerPorts(pool, service.host, cluster) : null;
   const closeAll = async (): Promise<void> => {
     services.disk.stop();
     tls?.stop();
-    await Promise.all(open.map((door) => door.close(CLOSE_GRACE_MS)));
+    await Promise.all([...open.map((door) => door.close(CLOSE_GRACE_MS)), peerPorts?.close()]);
     await services.calls?.close();
     await node.close();
     await cluster?.transport.close();
@@ -234,6 +236,7 @@ async function run(
   areOpen = true;
   tls?.watch(log, ({ door, peers }) => {
     if (peers !== null) cluster?.transport.renew(peers);
+    if (peers !== null) peerPorts?.renew(peers);
     if (door !== null) for (const server of open) server.renew(door);
   });
   const host = hostInUrl(service.host);
@@ -258,6 +261,14 @@ async function run(
     },
     () => {},
   );
+}
+
+/** Peers ask readers for portions of reads. Loaded only in a cluster. */
+async function openPeerPorts(pool: EnginePool, host: string, { transport }: OwnClusterOptions): Promise<PeerPorts> {
+  const { PeerPorts } = await import('../http/context/peer-ports.js');
+  const ports = new PeerPorts(pool, host, transport);
+  ports.open();
+  return ports;
 }
 
 /** Loads what sends metrics only where they are sent. */

@@ -10,6 +10,7 @@ import type {
   PeerCard,
   PeerShare,
   ReplicaKey,
+  ServedShards,
   SpreadCollection,
 } from '../../storage/threads/messages.js';
 import { readable } from '../context/readable.js';
@@ -101,7 +102,7 @@ function unlimitedCollection({ entry, name, record }: Found, names: Names, parts
     // A node of a cluster that has not heard of it yet knows nothing.
     const isOwn = parts.assignments.isAlone && entry.belonging === null;
     const replicas = isOwn ? servingKeys(names, name) : null;
-    return replicas && { kind: 'whole', replicas, isOfCluster: false };
+    return replicas && { kind: 'whole', replicas, served: null };
   }
   if (hidingRing(record) !== null || !parts.assignments.serves) return null;
   const shards = [...servingShards(record).keys()];
@@ -112,8 +113,10 @@ function unlimitedCollection({ entry, name, record }: Found, names: Names, parts
     }),
   );
   if (shards.length === 0) return null;
-  if (replicas.size === shards.length) return { kind: 'whole', replicas: [...replicas.values()], isOfCluster: true };
-  return spreadCollection(name, record, replicas, parts);
+  const { shardMapVersion, uid } = record;
+  const served: ServedShards = { name, uid, shardMapVersion, self: parts.assignments.peerId, replicas };
+  if (replicas.size === shards.length) return { kind: 'whole', replicas: [...replicas.values()], served };
+  return spreadCollection(record, served, parts);
 }
 
 /** The replicas of all shards; null if one does not serve. */
@@ -128,13 +131,9 @@ function servingKeys(names: Names, name: string): ReplicaKey[] | null {
   return keys.length === 0 ? null : keys;
 }
 
-/** replicas: those of this node. Null if a shard cannot be asked anywhere, or if the collection wants several peers to be asked at once. */
-function spreadCollection(
-  name: string,
-  record: CollectionRecord,
-  replicas: ReadonlyMap<ShardId, ReplicaKey>,
-  { assignments, cardOf }: OwnReadsParts,
-): SpreadCollection | null {
+/** Null if a shard cannot be asked anywhere, or if the collection wants several peers to be asked at once. */
+function spreadCollection(record: CollectionRecord, served: ServedShards, { assignments, cardOf }: OwnReadsParts): SpreadCollection | null {
+  const { name, replicas, shardMapVersion } = served;
   const { params } = record.config;
   if (params.read_fan_out_factor != null || params.read_fan_out_delay_ms != null) return null;
   const candidates = new Map<ShardId, PeerId[]>();
@@ -151,8 +150,9 @@ function spreadCollection(
     kind: 'spread',
     name,
     place: { uid: record.uid, params, shards: keyedShards(record) },
-    shardMapVersion: record.shardMapVersion,
+    shardMapVersion,
     replicas,
+    served,
     ways: waysOf(candidates, assignments.peerId, hasOthers ? DRAWS : [0]),
     hasOthers,
   };

@@ -8,7 +8,7 @@ import { type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import type { ShownCertificate } from './certified.js';
 import { decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
 import { EMPTY_FRAME, type Hello } from './codec/frames.js';
-import { dialCalls } from './dial-calls.js';
+import { type DialCalls, dialCalls } from './dial-calls.js';
 import type { Way } from './entrance.js';
 import type { FrameStream, StreamEvents } from './streams.js';
 
@@ -84,6 +84,7 @@ export class CallStream {
   readonly #stream: FrameStream;
   readonly #outbox: Outbox;
   #nextNumber = 1;
+  #readerPorts: readonly number[] = [];
   #welcome = false;
   #over = false;
 
@@ -93,8 +94,9 @@ export class CallStream {
     target: string,
     greeting: Uint8Array,
     way: Way,
+    dial: DialCalls = dialCalls,
   ) {
-    this.#stream = dialCalls(target, way, {
+    this.#stream = dial(target, way, {
       frame: (bytes) => this.#received(bytes),
       ended: (reason) => this.#end(`peer ${peer} cannot be reached: ${reason}`, `the stream of calls to peer ${peer} has ended: ${reason}`),
     });
@@ -117,6 +119,11 @@ export class CallStream {
 
   get size(): number {
     return this.#waiting.size;
+  }
+
+  /** Where readers of the other side take streams of calls, as it has told last. */
+  get readerPorts(): readonly number[] {
+    return this.#readerPorts;
   }
 
   /** packed: a call, in memory that does not change. Errors: `NotReached`, `LostAnswer`. */
@@ -142,7 +149,9 @@ export class CallStream {
     }
     let items: readonly NumberedBytes[];
     try {
-      ({ items } = decodeCallFrame(bytes));
+      const frame = decodeCallFrame(bytes);
+      ({ items } = frame);
+      if (frame.readerPorts !== undefined) this.#readerPorts = frame.readerPorts;
     } catch (error) {
       this.#stream.close('that is no frame of replies');
       const detail = `peer ${this.peer} answers with what is no reply of a peer: ${(error as Error).message}`;
@@ -189,7 +198,9 @@ export class CallStream {
 
 /** The side that is called. */
 export class CallsServer {
-  readonly #streams = new Set<{ close(): void }>();
+  readonly #streams = new Set<{ close(): void; write(frame: Uint8Array): void }>();
+  /** Answers a hello. */
+  #welcome: Uint8Array = EMPTY_FRAME;
   #closing = false;
 
   /** serve: the packed reply to a packed call; does not reject. */
@@ -208,7 +219,12 @@ export class CallsServer {
     const endWhenDone = (): void => {
       if (this.#closing && !over && carriedOut === 0 && outbox.isEmpty) end(null);
     };
-    const handle = { close: endWhenDone };
+    const handle = {
+      close: endWhenDone,
+      write: (frame: Uint8Array) => {
+        if (hello !== null) stream.write(frame, () => {});
+      },
+    };
     const carryOut = (from: Hello, { bytes, number }: NumberedBytes): void => {
       carriedOut++;
       void this.serve(from, bytes, certificate).then((reply) => {
@@ -223,7 +239,7 @@ export class CallsServer {
           if (hello === null) {
             ({ hello } = frame);
             if (hello === null) throw new Error('a call says not who calls');
-            stream.write(EMPTY_FRAME, () => {});
+            stream.write(this.#welcome, () => {});
           }
           for (const item of frame.items) carryOut(hello, item);
         } catch (error) {
@@ -246,6 +262,12 @@ export class CallsServer {
     }
     this.#streams.add(handle);
     endWhenDone();
+  }
+
+  /** Where readers of this node take streams of calls: callers are told, now and as others come. */
+  tellReaderPorts(readerPorts: readonly number[]): void {
+    this.#welcome = encodeCallFrame({ hello: null, items: [], readerPorts });
+    for (const stream of this.#streams) stream.write(this.#welcome);
   }
 
   /** Streams that are open. */

@@ -148,6 +148,14 @@ export class IncomingCalls {
     return this.#served;
   }
 
+  /** Why whoever says this hello and has shown this certificate may not call; null: it may. */
+  refusalOf(hello: Hello, certificate: ShownCertificate): string | null {
+    const own = this.own();
+    if (own === null) return 'this node accepts no calls from peers now';
+    const judged = judgeHello(own, hello, null);
+    return judged.kind === 'refused' ? judged.reason : this.whyNot(hello.from, certificate);
+  }
+
   /** The bytes of the reply to a call that came alone. */
   async serve(bytes: Uint8Array, certificate: ShownCertificate): Promise<Buffer> {
     return asBuffer(encodeReply(await this.#replyTo(() => decodeCall(bytes), certificate)));
@@ -170,16 +178,14 @@ export class IncomingCalls {
   }
 
   async #carryOut(said: () => SaidCall, certificate: ShownCertificate): Promise<DataReply> {
-    const own = this.own();
-    if (own === null)
+    if (this.own() === null)
       throw new TroupeError('conflict', 'this node accepts no calls from peers now', { retryAfterMs: 1000, reason: 'peerRefused' });
     if (this.#served > SERVED_MAX) {
       throw new TroupeError('busy', 'too many calls from peers are running: retry later', { retryAfterMs: BUSY_RETRY_MS });
     }
     const { call: packed, hello } = said();
     if (hello === null) throw new TroupeError('wrongInput', 'a call says not who calls');
-    const judged = judgeHello(own, hello, null);
-    const reason = judged.kind === 'refused' ? judged.reason : this.whyNot(hello.from, certificate);
+    const reason = this.refusalOf(hello, certificate);
     if (reason !== null) throw new TroupeError('conflict', reason, { reason: 'peerRefused' });
     const call = unpackCall(packed);
     if (call === null) throw new TroupeError('unsupported', 'this node runs a release that does not know the call: update this node');

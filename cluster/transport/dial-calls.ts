@@ -12,11 +12,14 @@ import { dialGrpcCalls, type FrameStream, type StreamEvents } from './streams.js
 /** How long a peer may take until its first frame on a plain connection. */
 const FIRST_FRAME_MS = 2000;
 
-/** target: `host:port`. */
+/** target: `host:port`. What is written before the other side is there is sent then. */
+export type DialCalls = (target: string, way: Way, events: StreamEvents) => FrameStream;
+
+/** See `DialCalls`. */
 export function dialCalls(target: string, way: Way, events: StreamEvents): FrameStream {
   // A proxy for gRPC passes nothing else on. Nodes with TLS or a key are none of a release that takes streams of gRPC alone.
   if (process.env.grpc_proxy !== undefined) return dialGrpcCalls(target, way, events);
-  if (!isOpen(way.entrance)) return dialMember(target, way, events);
+  if (!isOpen(way.entrance)) return dialPlainCalls(target, way, events);
   const socket = connectTo(target);
   socket.write(PLAIN_PREFACE);
 
@@ -66,8 +69,8 @@ export function dialCalls(target: string, way: Way, events: StreamEvents): Frame
   };
 }
 
-/** On a plain connection that the peer lets in first. */
-function dialMember(target: string, way: Way, events: StreamEvents): FrameStream {
+/** On a plain connection that the peer lets in first; nothing else is tried. */
+export function dialPlainCalls(target: string, way: Way, events: StreamEvents): FrameStream {
   const early: [Uint8Array, () => void][] = [];
   let stream: FrameStream | null = null;
   let isOver = false;

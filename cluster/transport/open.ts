@@ -72,8 +72,14 @@ export interface PeerTransportOptions {
 /** A transport that listens on `port`. */
 export interface ListeningTransport extends PeerTransport {
   readonly port: number;
+  /** What this node asks of those that connect, as of now. */
+  readonly entrance: Entrance;
   /** Other certificates for connections from now on, where they have TLS. */
   renew(tls: PeerTls): void;
+  /** Where readers of this node take streams of calls: peers are told. */
+  tellReaderPorts(ports: readonly number[]): void;
+  /** Whether whoever begins a stream of calls with this hello, on a connection that has shown this certificate, may call this node. */
+  admits(hello: Hello, certificate: ShownCertificate): boolean;
 }
 
 /** Takes the internal port; until `start` everybody is turned away. Errors: `PeerPortError`. */
@@ -106,7 +112,7 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   private agreedUris: ReadonlyMap<PeerId, string> = new Map();
   /** What peers have shown that called before this node knew their addresses, while there is a stream with them. */
   private readonly guests = new Map<PeerId, ShownCertificate>();
-  private entrance: Entrance;
+  entrance: Entrance;
   private readonly refusals: RefusalLog;
   private readonly outgoing = new OutgoingCalls(() => this.way());
   private readonly incoming: IncomingCalls;
@@ -198,6 +204,14 @@ class GrpcTransport implements ListeningTransport, LinkHost {
   renew(peerTls: PeerTls): void {
     this.entrance = { ...this.entrance, tls: peerTls };
     this.listening.renew(peerTls);
+  }
+
+  tellReaderPorts(ports: readonly number[]): void {
+    this.calls.tellReaderPorts(ports);
+  }
+
+  admits(hello: Hello, certificate: ShownCertificate): boolean {
+    return this.incoming.refusalOf(hello, certificate) === null;
   }
 
   deserted(link: PeerLink): void {

@@ -1,6 +1,7 @@
 /**
  * Streams of calls from a reader's thread to peers, for portions of reads. They are the streams that the main thread has, over connections of
- * their own: the peer checks who calls, and answers, as it does there.
+ * their own: the peer checks who calls, and answers, as it does there. A peer tells on them where its readers take such streams, too: a reader answers
+ * without the peer's main thread. What it does not answer, for whatever reason, the main thread is asked.
  */
 
 import type { CallStream } from '../../cluster/transport/call-stream.js';
@@ -9,30 +10,41 @@ import type { PeerId } from '../../protocols/model/cluster.js';
 import type { AskPeers, PortionQuestion } from '../../storage/reader/reader.js';
 import type { PeerCard, PortionResult } from '../../storage/threads/messages.js';
 
+/** Larger portions are not for a peer's readers. */
+export const PORTION_BYTES_MAX = 256 << 10;
+
 /** Until a peer is called again that has ended a stream or taken none. */
 const AGAIN_MS = 1000;
 
-interface Line {
-  card: PeerCard;
+interface Dialed {
   stream: CallStream;
   dialedMs: number;
+}
+
+interface Line extends Dialed {
+  card: PeerCard;
+  /** With a reader of the peer, at that port; null: it has told of none. */
+  direct: (Dialed & { readonly port: number }) | null;
 }
 
 /** Loaded when there are peers: a node without a cluster needs none of it. */
 interface Modules {
   readonly calls: typeof import('../../cluster/transport/call-stream.js');
   readonly codec: typeof import('../../cluster/transport/codec/calls.js');
+  readonly dial: typeof import('../../cluster/transport/dial-calls.js');
 }
 
 export class PeerStreams implements AskPeers {
   readonly #lines = new Map<PeerId, Line>();
   #peers: ReadonlyMap<PeerId, PeerCard> = new Map();
+  #thread = 0;
   #modules: Modules | null = null;
   #loading: Promise<void> | null = null;
 
-  show(peers: ReadonlyMap<PeerId, PeerCard>): void {
+  show(peers: ReadonlyMap<PeerId, PeerCard>, thread: number): void {
     this.#peers = peers;
-    for (const [peer, { card, stream }] of [...this.#lines]) {
+    this.#thread = thread;
+    for (const [peer, { card, direct, stream }] of [...this.#lines]) {
       const now = peers.get(peer);
       if (now?.session === card.session && now.target === card.target) {
         (this.#lines.get(peer) as Line).card = now;
@@ -40,6 +52,7 @@ export class PeerStreams implements AskPeers {
       }
       this.#lines.delete(peer);
       stream.close();
+      direct?.stream.close();
     }
     if (this.#modules !== null) this.#dialAll();
     else if (peers.size > 0) this.#loading ??= this.#load();
@@ -52,17 +65,25 @@ export class PeerStreams implements AskPeers {
       this.#dialAgain(peer, line, this.#modules);
       throw new Error(`there is no stream to peer ${peer} yet`);
     }
-    const reply = await line.stream.call(this.#modules.codec.packCall({ kind: 'read', measured: false, ...question }), waitMs);
+    const packed = this.#modules.codec.packCall({ kind: 'read', measured: false, ...question });
+    const untilMs = performance.now() + waitMs;
+    const direct = packed.length > PORTION_BYTES_MAX ? null : this.#direct(peer, line, this.#modules);
+    if (direct !== null) {
+      const told = await direct.call(packed, waitMs).catch(() => null);
+      if (told?.kind === 'answered') return told;
+    }
+    const reply = await line.stream.call(packed, Math.max(1, untilMs - performance.now()));
     if (reply.kind !== 'answered') throw new Error(`peer ${peer} has answered a read with ${reply.kind}`);
     return reply;
   }
 
   async #load(): Promise<void> {
-    const [calls, codec] = await Promise.all([
+    const [calls, codec, dial] = await Promise.all([
       import('../../cluster/transport/call-stream.js'),
       import('../../cluster/transport/codec/calls.js'),
+      import('../../cluster/transport/dial-calls.js'),
     ]);
-    this.#modules = { calls, codec };
+    this.#modules = { calls, codec, dial };
     this.#dialAll();
   }
 
@@ -74,8 +95,24 @@ export class PeerStreams implements AskPeers {
         card,
         stream: new CallStream(peer, card.target, card.greeting, silentWay(card.entrance)),
         dialedMs: performance.now(),
+        direct: null,
       });
     }
+  }
+
+  /** The stream with a reader of the peer; null while there is none. */
+  #direct(peer: PeerId, line: Line, { calls, dial }: Modules): CallStream | null {
+    const { readerPorts } = line.stream;
+    const port = readerPorts[this.#thread % readerPorts.length];
+    const nowMs = performance.now();
+    const isLost = line.direct?.stream.isOver === true && nowMs - line.direct.dialedMs >= AGAIN_MS;
+    if (port !== undefined && (line.direct?.port !== port || isLost)) {
+      line.direct?.stream.close();
+      const { entrance, greeting, target } = line.card;
+      const stream = new calls.CallStream(peer, withPort(target, port), greeting, silentWay(entrance), dial.dialPlainCalls);
+      line.direct = { port, stream, dialedMs: nowMs };
+    }
+    return line.direct?.stream.isOpen === true ? line.direct.stream : null;
   }
 
   #dialAgain(peer: PeerId, line: Line, { calls }: Modules): void {
@@ -84,4 +121,9 @@ export class PeerStreams implements AskPeers {
     line.stream = new calls.CallStream(peer, line.card.target, line.card.greeting, silentWay(line.card.entrance));
     line.dialedMs = nowMs;
   }
+}
+
+/** target: `host:port`; another port of that host. */
+function withPort(target: string, port: number): string {
+  return `${target.slice(0, target.lastIndexOf(':'))}:${port}`;
 }

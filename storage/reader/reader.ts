@@ -78,8 +78,8 @@ export interface PortionQuestion {
 
 /** Asks peers from this thread. */
 export interface AskPeers {
-  /** From now on these are asked; what others are asked for is given up. */
-  show(peers: ReadonlyMap<PeerId, PeerCard>): void;
+  /** From now on these are asked; what others are asked for is given up. thread: this reader's number, by which it has readers of a peer. */
+  show(peers: ReadonlyMap<PeerId, PeerCard>, thread: number): void;
   /** Rejects in any doubt, and if there is no answer within `waitMs`. */
   ask(peer: PeerId, question: PortionQuestion, waitMs: number): Promise<PortionResult>;
 }
@@ -243,7 +243,7 @@ export class Reader {
   ): AloneAnswer | Promise<AloneAnswer> {
     if (own.kind === 'spread') return this.readSpread(news, own, operation, request);
     try {
-      const asked: RawRequest = own.isOfCluster ? { ...request, localOnly: true } : request;
+      const asked: RawRequest = own.served !== null ? { ...request, localOnly: true } : request;
       const answer = this.answerForClient(news, { kind: 'read', id: 0, operation, replicas: own.replicas, request: asked, mayLeave: true });
       // Collections, or what the cluster has agreed on, may have changed during the read.
       return answer === null || !isNewest(news) ? null : answer.body;
@@ -283,6 +283,23 @@ export class Reader {
     }
   }
 
+  /** Answers a peer's portion without asking the main thread; null: that one has to decide, also about what fails. */
+  answerPeer({ body, collection, shardMapVersion, shards, timeoutMs, uid }: PortionQuestion): PortionResult | null {
+    const news = this.newsOfReads;
+    const served = this.ownReads.collections.get(collection)?.served ?? null;
+    if (news === null || served === null || !isNewest(news)) return null;
+    if (served.name !== collection || served.uid !== uid || served.shardMapVersion !== shardMapVersion) return null;
+    const replicas = shards.flatMap((shard) => served.replicas.get(shard) ?? []);
+    if (replicas.length < shards.length) return null;
+    try {
+      const answer = this.ownPortion(news, served.self, replicas, body, steadyNowMs() + timeoutMs);
+      // A replica may have been replaced during the read, or points may have moved.
+      return isNewest(news) ? answer : null;
+    } catch {
+      return null;
+    }
+  }
+
   private ownPortion(
     news: OwnReadsNews,
     peer: PeerId,
@@ -310,7 +327,7 @@ export class Reader {
   private showOwnReads(news: OwnReadsNews): void {
     this.ownReads.apply(news.change);
     this.newsOfReads = news;
-    this.peers?.show(this.ownReads.peers);
+    this.peers?.show(this.ownReads.peers, this.context.index);
     if (this.ownReads.peers.size === 0 || this.loading !== null) return;
     this.loading = import('./spread-read.js').then((loaded) => {
       this.gather = loaded;

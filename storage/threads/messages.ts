@@ -172,14 +172,25 @@ export interface OwnLimits {
   readonly tokens: Readonly<Record<SharedTokens['kind'], SharedTokens | null>>;
 }
 
+/** What a reader may answer peers of a collection of a cluster. */
+export interface ServedShards {
+  readonly name: string;
+  readonly uid: number;
+  readonly shardMapVersion: number;
+  /** This node. */
+  readonly self: PeerId;
+  /** This node's replicas that may be read. */
+  readonly replicas: ReadonlyMap<ShardId, ReplicaKey>;
+}
+
 /** A collection that any reader may read by itself. */
 export interface OwnCollection {
   readonly limits?: OwnLimits;
   readonly kind: 'whole';
   /** This node's replicas of all its shards. */
   readonly replicas: readonly ReplicaKey[];
-  /** Other collections may have points on other nodes. */
-  readonly isOfCluster: boolean;
+  /** Null on a node without a cluster. In one, other collections may have points on other nodes. */
+  readonly served: ServedShards | null;
 }
 
 /** Shards that one node is asked for at once. isOwn: this node. */
@@ -198,6 +209,7 @@ export interface SpreadCollection {
   readonly shardMapVersion: number;
   /** This node's replicas that may be read. */
   readonly replicas: ReadonlyMap<ShardId, ReplicaKey>;
+  readonly served: ServedShards;
   /** Each asks every shard once; equally good. */
   readonly ways: readonly (readonly PeerShare[])[];
   /** Whether another peer could be asked when one is slow. */

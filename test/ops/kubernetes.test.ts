@@ -84,7 +84,6 @@ test('variables are settings, ports are those that they give, and data lie in th
 });
 
 test('services, probes and policies speak of ports and paths that there are, and every selector finds the nodes', () => {
-  const names = container.ports.map(({ name }) => name);
   const labels = set.template.metadata.labels;
   const paths = new Set(ROUTES.filter(({ access }) => access === 'open').map(({ path }) => path));
   for (const { httpGet } of [container.startupProbe, container.livenessProbe, container.readinessProbe]) {
@@ -110,9 +109,11 @@ test('services, probes and policies speak of ports and paths that there are, and
   const budget = manifest<{ maxUnavailable: number; selector: { matchLabels: object } }>('PodDisruptionBudget');
   assert.deepEqual([budget.maxUnavailable, budget.selector.matchLabels, set.selector.matchLabels], [1, labels, labels]);
   assert.ok(set.replicas - budget.maxUnavailable > set.replicas / 2, 'a majority stays');
-  const policy = manifest<{ podSelector: { matchLabels: object }; ingress: { ports: { port: string }[] }[] }>('NetworkPolicy');
+  type Rule = { ports?: { port: string }[]; from?: { podSelector: { matchLabels: object } }[] };
+  const policy = manifest<{ podSelector: { matchLabels: object }; ingress: Rule[] }>('NetworkPolicy');
   assert.deepEqual(policy.podSelector.matchLabels, labels);
-  assert.deepEqual(policy.ingress.flatMap(({ ports }) => ports.map(({ port }) => port)).sort(), [...names].sort());
+  const forClients = { ports: [{ port: 'rest' }, { port: 'grpc' }] };
+  assert.deepEqual(policy.ingress, [forClients, { from: [{ podSelector: { matchLabels: labels } }] }], 'nodes reach all ports of nodes');
   assert.deepEqual([set.template.metadata.annotations['prometheus.io/path'], paths.has('/metrics')], ['/metrics', false]);
 });
 

@@ -92,13 +92,14 @@ async function readDuring(doors: readonly Connections[], collections: readonly s
   return statuses;
 }
 
-/** Reads that the main threads of all nodes have asked peers for. */
+/** Reads that the main threads of all nodes have asked peers for, or were asked for by peers. */
 async function readsOfMainThreads(doors: readonly Connections[]): Promise<number> {
-  type Calls = Record<string, Record<string, { count: number }>>;
+  type Calls = { responses: Record<string, Record<string, { count: number }>> };
   const reports = await Promise.all(
-    doors.map(({ node }) => node.client.result<{ app: { peer_calls: { made: { responses: Calls } } } }>('GET', '/telemetry')),
+    doors.map(({ node }) => node.client.result<{ app: { peer_calls: { made: Calls; answered: Calls } } }>('GET', '/telemetry')),
   );
-  const outcomes = reports.flatMap(({ app: { peer_calls } }) => Object.values(peer_calls.made.responses.read ?? {}));
+  const calls = reports.flatMap(({ app: { peer_calls } }) => [peer_calls.made, peer_calls.answered]);
+  const outcomes = calls.flatMap(({ responses }) => Object.values(responses.read ?? {}));
   return outcomes.reduce((sum, { count }) => sum + count, 0);
 }
 
@@ -107,7 +108,7 @@ test('readers of a cluster answer with all points, also while shards move and a 
   const names = Object.keys(COPIES);
   const survivors = doors.slice(0, 2);
 
-  await t.test('from every node and on every connection, and peers are asked by the readers', async () => {
+  await t.test('from every node and on every connection, and readers ask readers of peers', async () => {
     // Streams between readers and peers open with the first questions.
     await until(
       async () => {

@@ -78,6 +78,8 @@ export interface CallFrame {
   /** The caller's first frame has it. */
   readonly hello: Hello | null;
   readonly items: readonly NumberedBytes[];
+  /** Of the side that is called: where its readers take streams of calls. Left out: nowhere, or as told before. */
+  readonly readerPorts?: readonly number[];
 }
 
 /** A packed call, or the packed reply to the call of that number. */
@@ -94,8 +96,10 @@ export function packReply(reply: DataReply): Uint8Array {
   return ownCopy(pack(forPeer(reply)));
 }
 
-export function encodeCallFrame({ hello, items }: CallFrame): Uint8Array {
+export function encodeCallFrame({ hello, items, readerPorts = [] }: CallFrame): Uint8Array {
   const writer = new WireWriter();
+  // It writes from the end.
+  for (const port of [...readerPorts].reverse()) writer.int(3, port);
   writeEach(writer, 2, items, ({ bytes, number }) => {
     writer.blob(2, bytes);
     writer.int(1, number);
@@ -107,14 +111,16 @@ export function encodeCallFrame({ hello, items }: CallFrame): Uint8Array {
 export function decodeCallFrame(bytes: Uint8Array): CallFrame {
   const reader = new WireReader(bytes);
   const items: NumberedBytes[] = [];
+  const readerPorts: number[] = [];
   let hello: Hello | null = null;
   readFields(reader, (tag) => {
     if (tag === bytesTag(1)) hello = readMessage(reader, readHello);
     else if (tag === bytesTag(2)) items.push(readMessage(reader, readNumbered));
+    else if (tag === intTag(3)) readerPorts.push(reader.uint32());
     else return false;
     return true;
   });
-  return { hello, items };
+  return { hello, items, ...(readerPorts.length > 0 && { readerPorts }) };
 }
 
 function readNumbered(reader: WireReader): NumberedBytes {

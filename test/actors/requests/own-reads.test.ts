@@ -52,7 +52,7 @@ function readsOf(view: NodeView): Record<string, readonly string[]> {
   assert.equal(peers.size, 0);
   return Object.fromEntries(
     [...collections].map(([name, own]) => {
-      assert.ok(own.kind === 'whole' && !own.isOfCluster);
+      assert.ok(own.kind === 'whole' && own.served === null);
       return [name, own.replicas];
     }),
   );
@@ -98,7 +98,12 @@ function clusterNode() {
   return { entry, found, names, peers, reads, record, resets, told, ways };
 }
 
-const WHOLE = { c: { kind: 'whole', replicas: ['c/0', 'c/1'], isOfCluster: true } };
+const HERE = new Map([
+  [0, 'c/0'],
+  [1, 'c/1'],
+]);
+const SERVED = { name: 'c', uid: UID, shardMapVersion: UID, self: SELF, replicas: HERE };
+const WHOLE = { c: { kind: 'whole', replicas: ['c/0', 'c/1'], served: SERVED } };
 
 test('readers may read collections of which every shard serves, by name and alias', () => {
   const view = new NodeView();
@@ -307,7 +312,7 @@ test('readers hear of what has changed only, and know then what is so', () => {
   // The name of a collection that is gone is an alias from now on.
   view.unlist('c');
   assert.deepEqual(take(), [false, 'c yes']);
-  assert.deepEqual(known.collections.get('c'), { kind: 'whole', replicas: ['a/0'], isOfCluster: false });
+  assert.deepEqual(known.collections.get('c'), { kind: 'whole', replicas: ['a/0'], served: null });
   view.unlist('a');
   view.list(entryOf('d', ['Serving']));
   assert.deepEqual(take(), [false, 'a no', 'd yes', 'alias no', 'c no']);

@@ -54,12 +54,12 @@ async function answered(streams: PeerStreams): Promise<Awaited<ReturnType<PeerSt
 test('a peer that is shown is asked over a stream of this thread, once it is open', async (t) => {
   const { card, state } = await peer(t);
   const streams = new PeerStreams();
-  t.after(() => streams.show(new Map()));
+  t.after(() => streams.show(new Map(), 0));
   await assert.rejects(streams.ask(2, QUESTION, 5000), /no stream to peer 2/);
-  streams.show(new Map([[2, card]]));
+  streams.show(new Map([[2, card]]), 0);
   const { body, positions } = await answered(streams);
   assert.deepEqual([Buffer.from(body).toString(), positions], ['told', [4, 4]]);
-  streams.show(new Map([[2, { ...card }]]));
+  streams.show(new Map([[2, { ...card }]]), 0);
   await streams.ask(2, QUESTION, 5000);
   assert.equal(state.streams, 1);
 });
@@ -67,12 +67,12 @@ test('a peer that is shown is asked over a stream of this thread, once it is ope
 test('what a peer is asked for is given up when the peer is shown no more, and when it takes too long', async (t) => {
   const { card, state } = await peer(t);
   const streams = new PeerStreams();
-  streams.show(new Map([[2, card]]));
+  streams.show(new Map([[2, card]]), 0);
   await answered(streams);
   state.silent = true;
   await assert.rejects(streams.ask(2, QUESTION, 20));
   const asked = streams.ask(2, QUESTION, 60_000);
-  streams.show(new Map());
+  streams.show(new Map(), 0);
   await assert.rejects(asked);
   await assert.rejects(streams.ask(2, QUESTION, 5000), /no stream to peer 2/);
 });
@@ -80,10 +80,10 @@ test('what a peer is asked for is given up when the peer is shown no more, and w
 test('another process of a peer gets another stream', async (t) => {
   const { card, state } = await peer(t);
   const streams = new PeerStreams();
-  t.after(() => streams.show(new Map()));
-  streams.show(new Map([[2, card]]));
+  t.after(() => streams.show(new Map(), 0));
+  streams.show(new Map([[2, card]]), 0);
   await answered(streams);
-  streams.show(new Map([[2, { ...card, session: 6 }]]));
+  streams.show(new Map([[2, { ...card, session: 6 }]]), 0);
   await answered(streams);
   assert.equal(state.streams, 2);
 });

@@ -8,15 +8,17 @@ import { sampleConfig } from '../../actors/samples.js';
 
 const HERE: PeerShare = { peer: 1, isOwn: true, shards: [0, 2] };
 const THERE: PeerShare = { peer: 2, isOwn: false, shards: [1, 3] };
+const REPLICAS = new Map([
+  [0, 'c/0'],
+  [2, 'c/2'],
+]);
 const COLLECTION: SpreadCollection = {
   kind: 'spread',
   name: 'c',
   place: { uid: 7, params: sampleConfig().params, shards: [0, 1, 2, 3].map((id) => ({ id, key: null, active: true })) },
   shardMapVersion: 1,
-  replicas: new Map([
-    [0, 'c/0'],
-    [2, 'c/2'],
-  ]),
+  replicas: REPLICAS,
+  served: { name: 'c', uid: 7, shardMapVersion: 1, self: 1, replicas: REPLICAS },
   ways: [[HERE, THERE]],
   hasOthers: false,
 };

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { MessagePort } from 'node:worker_threads';
+import { CallStream, greetingOf } from '../../../cluster/transport/call-stream.js';
+import { packCall } from '../../../cluster/transport/codec/calls.js';
+import { dialPlainCalls } from '../../../cluster/transport/dial-calls.js';
+import { type Entrance, OPEN_ENTRANCE, silentWay } from '../../../cluster/transport/entrance.js';
+import { memberKey } from '../../../cluster/transport/proof.js';
+import { PeerPort, type PeerPortSettings } from '../../../http/context/peer-port.js';
+import { PeerPorts } from '../../../http/context/peer-ports.js';
+import { PeerStreams } from '../../../http/context/peer-streams.js';
+import { Authority } from '../../../ops/tls/authority.js';
+import type { PeerCard } from '../../../storage/threads/messages.js';
+import { connect, peer } from '../../cluster/transport/support.js';
+
+const QUESTION = { collection: 'c', uid: 7, shards: [1, 3], body: Buffer.from('ask'), timeoutMs: 5000, shardMapVersion: 2 };
+const KEYS: Entrance = { tls: null, keys: [memberKey('a key of this cluster')] };
+const AUTHORITY = new Authority('authority', Date.now());
+const TLS = byTls('127.0.0.1');
+
+function byTls(host: string): Entrance {
+  return { tls: { ...AUTHORITY.sign({ name: 'node', hosts: [host], uses: ['server', 'client'] }), ca: AUTHORITY.cert }, keys: [] };
+}
+
+/** Peer 1, which asks with a reader's streams, and peer 2, whose main thread and two readers say who they are. */
+async function pair(t: TestContext, entrance: Entrance = OPEN_ENTRANCE) {
+  const [asking, asked] = await Promise.all([peer(1, { entrance }), peer(2, { entrance })]);
+  t.after(() => Promise.all([asking.transport.close(), asked.transport.close()]));
+  asked.heard.answer = async () => ({ kind: 'answered', body: Buffer.from('main thread'), positions: [4, 4], usage: null });
+  await connect(asking, asked);
+  const opened: PeerPortSettings[] = [];
+  const state = { isAlone: true, nowMs: 0 };
+  let start: (reader: number) => void = () => {};
+  const threads = {
+    openDoors(open: (reader: number) => { readonly port: MessagePort; readonly settings: PeerPortSettings }): number {
+      start = (reader) => {
+        const { port, settings } = open(reader);
+        opened.push(settings);
+        const answerPeer = () => (state.isAlone ? { body: Buffer.from(`reader ${reader}`), positions: [4, 4] } : null);
+        void new PeerPort({ answerPeer }, port, settings, () => state.nowMs).listen();
+      };
+      start(0);
+      start(1);
+      return 2;
+    },
+  };
+  const told: (readonly number[])[] = [];
+  const { transport } = asked;
+  const ports = new PeerPorts(threads, '127.0.0.1', {
+    entrance,
+    admits: (hello, certificate) => transport.admits(hello, certificate),
+    tellReaderPorts: (numbers) => {
+      told.push(numbers);
+      transport.tellReaderPorts(numbers);
+    },
+  });
+  t.after(() => ports.close());
+  ports.open();
+  const card = asking.transport.cardOf?.(2) as PeerCard;
+  return { asked, card, opened, ports, restart: (reader: number) => start(reader), state, told };
+}
+
+function streamsOf(t: TestContext, card: PeerCard, thread: number): PeerStreams {
+  const streams = new PeerStreams();
+  streams.show(new Map([[2, card]]), thread);
+  t.after(() => streams.show(new Map(), thread));
+  return streams;
+}
+
+/** Asks until this one answers: streams take a while to open, and to end. */
+async function untilAnsweredBy(who: string, streams: PeerStreams): Promise<void> {
+  for (;;) {
+    const answer = await streams.ask(2, QUESTION, 5000).catch(() => null);
+    if (answer !== null && Buffer.from(answer.body).toString() === who) return;
+    await turn();
+  }
+}
+
+for (const [name, entrance] of Object.entries({ 'without a key': OPEN_ENTRANCE, 'with a key': KEYS, 'with TLS': TLS })) {
+  test(`a reader's portion is answered by a reader of the peer, and by its main thread where that one cannot or is gone, ${name}`, async (t) => {
+    const { card, ports, state } = await pair(t, entrance);
+    const streams = [0, 1].map((thread) => streamsOf(t, card, thread)) as [PeerStreams, PeerStreams];
+    await untilAnsweredBy('reader 0', streams[0]);
+    await untilAnsweredBy('reader 1', streams[1]);
+    state.isAlone = false;
+    const { body, positions } = await streams[0].ask(2, QUESTION, 5000);
+    assert.deepEqual([Buffer.from(body).toString(), positions], ['main thread', [4, 4]]);
+    state.isAlone = true;
+    await untilAnsweredBy('reader 0', streams[0]);
+    await ports.close();
+    await untilAnsweredBy('main thread', streams[0]);
+  });
+}
+
+test('a reader that takes the place of another has its port', async (t) => {
+  const { card, opened, ports, restart, told } = await pair(t);
+  await untilAnsweredBy('reader 1', streamsOf(t, card, 1));
+  const numbers = told.at(-1) as readonly number[];
+  assert.equal(numbers.length, 2);
+  await ports.close();
+  restart(1);
+  assert.deepEqual(
+    opened.map(({ number }) => number),
+    [0, 0, numbers[1]],
+  );
+  await untilAnsweredBy('reader 1', streamsOf(t, card, 1));
+});
+
+test("a reader's port answers nobody without the key, and nobody of another cluster", async (t) => {
+  const { card, told } = await pair(t, KEYS);
+  await untilAnsweredBy('reader 0', streamsOf(t, card, 0));
+  const target = `127.0.0.1:${told.at(-1)?.[0]}`;
+  const packed = packCall({ kind: 'read', measured: false, ...QUESTION });
+  const ask = (greeting: Uint8Array, entrance: Entrance) => {
+    const stream = new CallStream(2, target, greeting, silentWay(entrance), dialPlainCalls);
+    t.after(() => stream.close());
+    return stream.call(packed, 5000);
+  };
+  await assert.rejects(ask(card.greeting, OPEN_ENTRANCE), /talks to nodes with its key only/);
+  await assert.rejects(ask(card.greeting, { tls: null, keys: [memberKey('another key')] }), /another key/);
+  const stranger = greetingOf({ versions: { min: 1, max: 1 }, clusterId: 'another', from: 1, to: 2, session: 5, release: 'x' });
+  const reply = await ask(stranger, KEYS);
+  assert.equal(reply.kind, 'error');
+});
+
+test("a reader's port answers a peer only that its certificate names, also when the peer's address has changed meanwhile", async (t) => {
+  const { asked, card, state, told } = await pair(t, TLS);
+  await untilAnsweredBy('reader 0', streamsOf(t, card, 0));
+  const packed = packCall({ kind: 'read', measured: false, ...QUESTION });
+  const streamBy = (entrance: Entrance) => {
+    const stream = new CallStream(2, `127.0.0.1:${told.at(-1)?.[0]}`, card.greeting, silentWay(entrance), dialPlainCalls);
+    t.after(() => stream.close());
+    return stream;
+  };
+  const [member, impostor] = [streamBy(TLS), streamBy(byTls('another.host'))];
+  assert.deepEqual([(await member.call(packed, 5000)).kind, (await impostor.call(packed, 5000)).kind], ['answered', 'error']);
+  const moved = new Map([
+    [1, 'https://another.host:6335'],
+    [2, asked.uri],
+  ]);
+  asked.transport.setPeers(moved);
+  state.nowMs += 1000;
+  assert.deepEqual([(await member.call(packed, 5000)).kind, (await impostor.call(packed, 5000)).kind], ['error', 'answered']);
+});
