@@ -17,6 +17,7 @@ import type { DoorServices, Identity } from '../http/context/services.js';
 import { SlowRequests } from '../http/context/slow-requests.js';
 import { UnknownFieldCounts } from '../http/context/unknown-fields.js';
 import { LiveHub } from '../http/live/hub.js';
+import { FilterCaches } from '../http/reports/filter-caches.js';
 import { ROUTES } from '../http/routes.js';
 import { GRPC_METHOD_NAMES } from '../protocols/grpc/method-names.js';
 import { type DiskNews, DiskWatch } from '../storage/disk/disk-watch.js';
@@ -150,6 +151,8 @@ export async function compose(
   const unknownFields = new UnknownFieldCounts({ refuse: service.unknown_fields === 'refuse', log: httpLog, nowMs: Date.now, monotonicMs });
   const advice = new Advice({ node, memory, disk, unknownFields, dateMs: Date.now, monotonicMs });
   pool.onScans = (scans) => advice.unindexed.note(scans);
+  const caches = new FilterCaches((name) => node.exists(name));
+  pool.onCacheUses = (reader, uses) => caches.note(reader, uses);
   const looking = setInterval(() => advice.look(), LOOK_FOR_ADVICE_MS).unref();
   const services: DoorServices = {
     node,
@@ -164,6 +167,7 @@ export async function compose(
     reports: new Reports(new LongWorks({ monotonicMs, later: setImmediate })),
     unknownFields,
     advice,
+    caches,
     live: new LiveHub({ node, memory, monotonicMs }),
     slow: new SlowRequests({ thresholdMs: service.slow_request_ms, log: httpLog, dateMs: Date.now, monotonicMs }),
     audit,

@@ -317,7 +317,12 @@ function finishedView({ build, error, finishedMs }: FinishedBuild, facts: Report
 }
 
 function segmentView(source: SourceSegment, shardId: ShardId, facts: ReportFacts): SegmentReport {
-  return { uuid: uuidOf(0, ofShard(shardId, source.id), facts), points_count: source.points };
+  return { uuid: segmentUuid(shardId, source.id, facts), points_count: source.points };
+}
+
+/** Names a segment in reports. */
+export function segmentUuid(shardId: ShardId, segmentId: number, { peer }: Pick<ReportFacts, 'peer'>): string {
+  return uuidOf(0, ofShard(shardId, segmentId), { peer });
 }
 
 /** A number that is unique over all shards: segments and builds have 32 bits, shards 16. */
@@ -326,7 +331,7 @@ function ofShard(shardId: ShardId, number: number): number {
 }
 
 /** A UUID made of two numbers and the node's id, for an object that has no UUID of its own. */
-function uuidOf(high: number, low: number, { peer = 0 }: ReportFacts): string {
+function uuidOf(high: number, low: number, { peer = 0 }: Pick<ReportFacts, 'peer'>): string {
   const hex = (number: number) => (number % 0x1000).toString(16).padStart(3, '0');
   const first = high.toString(16).padStart(12, '0');
   const second = low.toString(16).padStart(12, '0');

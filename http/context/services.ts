@@ -11,6 +11,7 @@ import type { Advice } from '../advice/advice.js';
 import type { AuditLog } from '../audit/audit-log.js';
 import type { LiveHub } from '../live/hub.js';
 import type { TraceLog } from '../otlp/trace-log.js';
+import type { FilterCaches } from '../reports/filter-caches.js';
 import type { CallLog } from './call-log.js';
 import type { ClientGate } from './client-gate.js';
 import type { Endpoint } from './endpoint.js';
@@ -50,6 +51,8 @@ export interface DoorServices {
   /** Fields of requests that the API does not have. */
   readonly unknownFields: UnknownFieldCounts;
   readonly advice: Advice;
+  /** What readers keep of filters. */
+  readonly caches: FilterCaches;
   /** Clients that follow what changes. */
   readonly live: LiveHub;
   /** Requests that took long. */

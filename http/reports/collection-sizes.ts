@@ -1,16 +1,20 @@
-/** How much disk and memory collections take on this node. */
+/** How much disk and memory collections take on this node, and what readers keep of their filters. */
 
 import type { ReplicaStats } from '../../storage/threads/messages.js';
+import { type CacheFigures, NO_CACHE_FIGURES } from './filter-caches.js';
 
 export interface CollectionSizes {
   readonly memoryBytes: number;
   readonly diskBytes: number;
+  readonly cache: CacheFigures;
 }
+
+export const NO_SIZES: CollectionSizes = { memoryBytes: 0, diskBytes: 0, cache: NO_CACHE_FIGURES };
 
 /** With a series of their own in a database of metrics: those that take most. */
 export const SIZES_SHOWN_MAX = 1000;
 
-export function takenBy(replicas: readonly ReplicaStats[]): CollectionSizes {
+export function takenBy(replicas: readonly ReplicaStats[], cache: CacheFigures): CollectionSizes {
   let memoryBytes = 0;
   let diskBytes = 0;
   for (const { database, segments, walBytes } of replicas) {
@@ -20,7 +24,7 @@ export function takenBy(replicas: readonly ReplicaStats[]): CollectionSizes {
       diskBytes += segment.diskBytes ?? 0;
     }
   }
-  return { memoryBytes, diskBytes };
+  return { memoryBytes, diskBytes, cache };
 }
 
 /** The largest `countMax` by disk, largest first, and the sum of all others; null: there are none. */
@@ -30,7 +34,17 @@ export function largest<Sized extends CollectionSizes>(
 ): { readonly shown: readonly Sized[]; readonly others: CollectionSizes | null } {
   const sorted = [...all].sort((one, other) => other.diskBytes - one.diskBytes);
   const rest = sorted.slice(countMax);
-  const sum = (of: (sizes: CollectionSizes) => number) => rest.reduce((total, sizes) => total + of(sizes), 0);
-  const others = { memoryBytes: sum(({ memoryBytes }) => memoryBytes), diskBytes: sum(({ diskBytes }) => diskBytes) };
-  return { shown: sorted.slice(0, countMax), others: rest.length === 0 ? null : others };
+  return { shown: sorted.slice(0, countMax), others: rest.length === 0 ? null : rest.reduce(together, NO_SIZES) };
+}
+
+function together(one: CollectionSizes, other: CollectionSizes): CollectionSizes {
+  return {
+    memoryBytes: one.memoryBytes + other.memoryBytes,
+    diskBytes: one.diskBytes + other.diskBytes,
+    cache: {
+      bytes: one.cache.bytes + other.cache.bytes,
+      hits: one.cache.hits + other.cache.hits,
+      misses: one.cache.misses + other.cache.misses,
+    },
+  };
 }

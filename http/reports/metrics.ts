@@ -14,7 +14,7 @@ import type { RequestCounts, RequestStats } from '../context/request-stats.js';
 import { API_VERSION, type DoorServices } from '../context/services.js';
 import type { TextBytes } from '../context/text-bytes.js';
 import { clusterReplicaCounts, NO_REPLICAS, type ReplicaCounts, withShard, writeCluster } from './cluster-metrics.js';
-import { type CollectionSizes, largest, SIZES_SHOWN_MAX, takenBy } from './collection-sizes.js';
+import { type CollectionSizes, largest, NO_SIZES, SIZES_SHOWN_MAX, takenBy } from './collection-sizes.js';
 import { processMemory } from './process-memory.js';
 import { labelText, MetricsWriter } from './prometheus.js';
 import { isNotFound, nameShower } from './telemetry.js';
@@ -53,7 +53,7 @@ export function* writeMetrics(
 ): LongWork {
   const { node } = services;
   const shown = nameShower(anonymize);
-  const collections = yield* collectionFigures(node, shown);
+  const collections = yield* collectionFigures(services, shown);
   const replicas = yield* replicasOf(node, collections);
   const writer = new MetricsWriter(services.metricsPrefix, out);
   writeApp(writer, services);
@@ -68,10 +68,10 @@ export function* writeMetrics(
   writeProcess(writer);
 }
 
-function* collectionFigures(node: NodeApi, shown: (name: string) => string): LongWork<CollectionFigures[]> {
+function* collectionFigures(services: DoorServices, shown: (name: string) => string): LongWork<CollectionFigures[]> {
   const figures: CollectionFigures[] = [];
-  for (const name of node.listCollections()) {
-    const ofOne = figuresOf(node, name, shown(name));
+  for (const name of services.node.listCollections()) {
+    const ofOne = figuresOf(services, name, shown(name));
     if (ofOne !== null) figures.push(ofOne);
     yield;
   }
@@ -79,7 +79,7 @@ function* collectionFigures(node: NodeApi, shown: (name: string) => string): Lon
 }
 
 /** Null for one that was deleted since. */
-function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures | null {
+function figuresOf({ caches, node }: DoorServices, name: string, id: string): CollectionFigures | null {
   const shown = { id, idLabels: labelText({ id }), snapshots: node.snapshots.figures(name) };
   try {
     const info = node.info(name);
@@ -89,7 +89,7 @@ function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures |
       ...shown,
       points: info.points_count,
       segments: info.segments_count,
-      sizes: takenBy(node.stats(name)),
+      sizes: takenBy(node.stats(name), caches.of(name)),
       indexedVectors: info.indexed_vectors_count,
       vectorNames: isSingleVector(vectors) ? [DEFAULT_VECTOR] : Object.keys(vectors),
       queueLength: info.update_queue.length,
@@ -106,7 +106,7 @@ function figuresOf(node: NodeApi, name: string, id: string): CollectionFigures |
 const NO_FIGURES: Omit<CollectionFigures, 'id' | 'idLabels' | 'snapshots'> = {
   points: 0,
   segments: 0,
-  sizes: { memoryBytes: 0, diskBytes: 0 },
+  sizes: NO_SIZES,
   indexedVectors: 0,
   vectorNames: [],
   queueLength: 0,
@@ -197,13 +197,21 @@ function* writeSizes(writer: MetricsWriter, collections: readonly CollectionFigu
   const { others, shown } = largest(sized, SIZES_SHOWN_MAX);
   yield;
   const families = [
-    ['collection_disk_bytes', 'files of a collection: log, database and segments', 'diskBytes'],
-    ['collection_memory_bytes', 'memory of the segments of a collection', 'memoryBytes'],
+    ['collection_disk_bytes', 'gauge', 'files of a collection: log, database and segments', ({ diskBytes }: CollectionSizes) => diskBytes],
+    ['collection_memory_bytes', 'gauge', 'memory of the segments of a collection', ({ memoryBytes }: CollectionSizes) => memoryBytes],
+    ['collection_filter_cache_bytes', 'gauge', 'what readers keep of filters', ({ cache }: CollectionSizes) => cache.bytes],
+    ['collection_filter_cache_hits_total', 'counter', 'filters that a reader knew, by segment', ({ cache }: CollectionSizes) => cache.hits],
+    [
+      'collection_filter_cache_misses_total',
+      'counter',
+      'filters that a reader did not know, by segment',
+      ({ cache }: CollectionSizes) => cache.misses,
+    ],
   ] as const;
-  for (const [name, help, figure] of families) {
-    writer.family(name, 'gauge', help);
-    for (const collection of shown) writer.labelled(name, collection.idLabels, collection[figure]);
-    if (others !== null) writer.sample(name, { id: '<others>' }, others[figure]);
+  for (const [name, type, help, figure] of families) {
+    writer.family(name, type, help);
+    for (const collection of shown) writer.labelled(name, collection.idLabels, figure(collection));
+    if (others !== null) writer.sample(name, { id: '<others>' }, figure(others));
     yield;
   }
 }

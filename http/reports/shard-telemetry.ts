@@ -4,14 +4,19 @@ import type { NodeApi, ReplicaReport } from '../../actors/requests/node-api.js';
 import type { BuildView } from '../../actors/requests/report.js';
 import { copyTransfers } from '../../cluster/apply/migration.js';
 import type { CollectionRecord, ShardRecord } from '../../cluster/state/state.js';
-import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
+import type { PeerId, ReplicaState, ShardId } from '../../protocols/model/cluster.js';
 import { type CollectionConfig, vectorNamesOf } from '../../protocols/model/collection.js';
 import { cleaningShards, countsByName, reshardingReport, shownState, sortedShards, transferReport } from './cluster-report.js';
+import { segmentTelemetry } from './segment-telemetry.js';
 
 type Json = Record<string, unknown>;
 
+/** From this `details_level` on each segment is told of. */
+const SEGMENTS_LEVEL = 3;
+
 export interface ShardTelemetryOptions {
-  /** Keys of shards are replaced by hashes, messages left out. */
+  readonly level: number;
+  /** Keys of shards and payload fields are replaced by hashes, messages left out. */
   readonly anonymize: boolean;
   /** What to show of a name. */
   readonly shown: (name: string) => string;
@@ -27,7 +32,10 @@ export function shardTelemetry(node: NodeApi, name: string, options: ShardTeleme
   const { config } = node.info(name);
   return {
     init_time_ms: opened.length === 0 ? undefined : Math.max(...opened),
-    shards: record === null ? shardsAlone(local, config, options) : shardsAgreed(record, local, config, selfOf(node), options),
+    shards:
+      record === null
+        ? shardsAlone(local, { config, peer: ALONE }, options)
+        : shardsAgreed(record, local, { config, peer: selfOf(node) }, options),
     ...(record === null ? {} : moves(node, name, record, options)),
   };
 }
@@ -39,31 +47,38 @@ function selfOf({ cluster }: NodeApi): PeerId {
   return cluster?.status().peerId ?? ALONE;
 }
 
-function shardsAlone(local: ReadonlyMap<ShardId, ReplicaReport>, config: CollectionConfig, options: ShardTelemetryOptions): Json[] {
+/** A collection as it is on this peer. */
+interface Here {
+  readonly config: CollectionConfig;
+  readonly peer: PeerId;
+}
+
+function shardsAlone(local: ReadonlyMap<ShardId, ReplicaReport>, here: Here, options: ShardTelemetryOptions): Json[] {
   return [...local].map(([id, replica]) => ({
     id,
-    local: localReport(replica, config, options),
+    local: localReport(replica, here, options),
     remote: [],
     replicate_states: { [ALONE]: replica.state },
+    partial_snapshot: partialSnapshot(replica.state),
   }));
 }
 
 function shardsAgreed(
   record: CollectionRecord,
   local: ReadonlyMap<ShardId, ReplicaReport>,
-  config: CollectionConfig,
-  self: PeerId,
+  here: Here,
   options: ShardTelemetryOptions,
 ): Json[] {
   return sortedShards(record.shards).map(([id, shard]) => {
     const replica = local.get(id);
-    const others = [...shard.replicas.keys()].filter((peer) => peer !== self);
+    const others = [...shard.replicas.keys()].filter((peer) => peer !== here.peer);
     return {
       id,
       ...(shard.key === null ? {} : { key: shownKey(shard.key, options) }),
-      ...(replica === undefined ? {} : { local: localReport(replica, config, options) }),
+      ...(replica === undefined ? {} : { local: localReport(replica, here, options) }),
       remote: others.map((peer_id) => ({ shard_id: id, peer_id })),
       replicate_states: Object.fromEntries([...shard.replicas].map(([peer, state]) => [peer, shownState(record, shard, state)])),
+      ...(replica === undefined ? {} : { partial_snapshot: partialSnapshot(shard.replicas.get(here.peer)) }),
     };
   });
 }
@@ -72,7 +87,12 @@ function shownKey(key: NonNullable<ShardRecord['key']>, { anonymize, shown }: Sh
   return anonymize ? shown(String(key)) : key;
 }
 
-function localReport(replica: ReplicaReport, config: CollectionConfig, options: ShardTelemetryOptions): Json {
+/** Nobody can ask for a part of a snapshot; a replica may wait for files of another one. */
+function partialSnapshot(state: ReplicaState | undefined): Json {
+  return { ongoing_create_snapshot_requests: 0, is_recovering: state === 'PartialSnapshot', recovery_timestamp: 0 };
+}
+
+function localReport(replica: ReplicaReport, { config, peer }: Here, options: ShardTelemetryOptions): Json {
   const { builds, optimizer, stats, status } = replica;
   const segments = stats?.segments ?? [];
   const sum = (of: (segment: (typeof segments)[number]) => number) => segments.reduce((total, segment) => total + of(segment), 0);
@@ -87,6 +107,19 @@ function localReport(replica: ReplicaReport, config: CollectionConfig, options: 
     num_points: points,
     num_vectors: points * names.length,
     num_vectors_by_name: countsByName(points, names),
+    ...(options.level < SEGMENTS_LEVEL
+      ? {}
+      : {
+          segments: segments.map((segment) =>
+            segmentTelemetry(segment, {
+              peer,
+              shardId: replica.shardId,
+              config,
+              fields: stats?.fields ?? new Map(),
+              shownField: options.anonymize ? options.shown : (field) => field,
+            }),
+          ),
+        }),
     optimizations: {
       status: optimizer?.error == null ? 'ok' : { error: options.anonymize ? 'hidden' : optimizer.error.detail },
       optimizations: { count: optimizer?.published?.builds ?? 0 },

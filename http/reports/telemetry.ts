@@ -22,10 +22,10 @@ import { processMemory } from './process-memory.js';
 import { shardTelemetry } from './shard-telemetry.js';
 
 /** From this `details_level` on nothing is added. */
-export const DETAILS_LEVEL_MAX = 2;
+export const DETAILS_LEVEL_MAX = 3;
 
 export interface TelemetryOptions {
-  /** From 1 on: the application's settings, system, memory and collections too; from 2 on shards and what moves between them. */
+  /** From 1 on: the application's settings, system, memory and collections too; from 2 on shards and what moves between them; from 3 on segments. */
   readonly level: number;
   /** Names of collections are replaced by hashes, messages of errors and actors left out. */
   readonly anonymize: boolean;
@@ -149,11 +149,11 @@ function* collectionReports({ node, nowMs }: DoorServices, names: readonly strin
   }
 }
 
-function* sizeReports({ node }: DoorServices, names: readonly string[], shown: ShowName): Generator<Json> {
+function* sizeReports({ caches, node }: DoorServices, names: readonly string[], shown: ShowName): Generator<Json> {
   for (const name of names) {
     try {
-      const { diskBytes, memoryBytes } = takenBy(node.stats(name));
-      yield { id: shown(name), disk_bytes: diskBytes, memory_bytes: memoryBytes };
+      const { cache, diskBytes, memoryBytes } = takenBy(node.stats(name), caches.of(name));
+      yield { id: shown(name), disk_bytes: diskBytes, memory_bytes: memoryBytes, filter_cache: cache };
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -185,7 +185,7 @@ function collectionReport(node: DoorServices['node'], name: string, { anonymize,
       ...(anonymize ? {} : { config: info.config }),
       disk: replicasOnDisk(node.stats(name)),
       ...(node.cluster === null ? {} : { replication: replicationReport(node, name, anonymize) }),
-      ...(level < 2 ? {} : shardTelemetry(node, name, { anonymize, shown, nowMs })),
+      ...(level < 2 ? {} : shardTelemetry(node, name, { anonymize, level, shown, nowMs })),
     };
   } catch (error) {
     if (isNotFound(error)) return null;

@@ -41,7 +41,7 @@ ${CONNECTION_USAGE}`,
     const watchMs = values.watch === undefined ? null : secondsOf('--watch', values.watch, 1) * 1000;
     return withNode(values, async (node) => {
       for (;;) {
-        const { app } = await node.result<{ app: { actors: ToldActor } }>('GET', '/telemetry?details_level=3');
+        const { app } = await node.result<{ app: { actors: ToldActor } }>('GET', '/telemetry');
         const actor = actorAt(app.actors, path);
         if (actor === null) throw wrongArguments(`there is no actor ${path}`);
         if (watchMs !== null && process.stdout.isTTY === true) out('\u001b[H\u001b[2J');

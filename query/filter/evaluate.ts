@@ -71,6 +71,7 @@ export function evaluateFilter(filter: Filter, source: FilterSource, cache?: Con
   const key = cache === undefined ? undefined : filterKey(filter, source);
   if (cache === undefined || key === undefined) return evaluateFrom(filter, source, undefined, 0);
   const cached = cache.get(key);
+  cache.asked(cached !== undefined);
   const from = cached === undefined ? 0 : Math.min(cached.rows, source.rows);
   source.notes?.cached(cached === undefined ? 'miss' : from === source.rows ? 'hit' : 'extended');
   if (cached !== undefined && from === source.rows) return firstRows(cached.bits, source.rows);

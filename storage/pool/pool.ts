@@ -13,6 +13,7 @@ import type { LeaderTag, LogReach, LogTag, ShardEntry, TimedWrite } from '../../
 import type { DiskRoom } from '../disk/disk-watch.js';
 import type { GatherAccess } from '../gather/access.js';
 import { type SharedLedger, unlimitedLedger } from '../memory/shared-ledger.js';
+import type { CacheUse } from '../reader/cache-uses.js';
 import type { SeenScan } from '../reader/seen-scans.js';
 import { steadyNowMs } from '../threads/clock.js';
 import type {
@@ -175,6 +176,7 @@ export class EnginePool implements ShardLogPort {
         watchDeadline,
         tellWorker,
         scans: (scans) => this.onScans(scans),
+        cacheUses: (reader, uses) => this.onCacheUses(reader, uses),
       },
     );
     this.writerPool = new WriterPool(
@@ -397,6 +399,9 @@ export class EnginePool implements ShardLogPort {
 
   /** Hears of filters for which readers had to read payloads, some time after. */
   onScans: (scans: readonly SeenScan[]) => void = () => {};
+
+  /** Hears what the cache of filters of each reader did, some time after; null: the reader is gone with all that it held. */
+  onCacheUses: (reader: number, uses: readonly CacheUse[] | null) => void = () => {};
 
   /** Calls the listener when a worker starts or is lost; the answer takes it off again. */
   onWorker(listener: (event: WorkerEvent) => void): () => void {

@@ -12,6 +12,7 @@ import { addUsage } from '../../protocols/model/usage.js';
 import { HEAVY_BODY_BYTES } from '../../query/effort.js';
 import { takeTold } from '../explain/told.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
+import type { CacheUse } from '../reader/cache-uses.js';
 import type { SeenScan } from '../reader/seen-scans.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { steadyNowMs } from '../threads/clock.js';
@@ -89,6 +90,8 @@ export interface ReaderPoolEvents {
   tellWorker(event: WorkerEvent): void;
   /** Filters for which payloads were read. */
   scans(scans: readonly SeenScan[]): void;
+  /** What a reader's cache of filters did. uses: null if the reader is gone with all that it held. */
+  cacheUses(reader: number, uses: readonly CacheUse[] | null): void;
 }
 
 /** What the server in a reader's thread starts with: its settings, and the port that leads to its owner. */
@@ -570,6 +573,7 @@ export class ReaderPool {
   private readerLost(index: number, reason: string, isWanted: boolean): void {
     if (isWanted) this.startedForHeavy.delete(index);
     this.aloneDeadlines[index] = 0;
+    this.on.cacheUses(index, null);
     new ScratchTurns(this.scratchTurns, index).giveBackAll();
     for (const read of loseReader(this.reads, index)) {
       read.work.reject(new TroupeError('internal', `the query ended two engine workers (${reason}) and was given up`));
@@ -631,6 +635,9 @@ export class ReaderPool {
         return;
       case 'scans':
         this.on.scans(message.scans);
+        return;
+      case 'cacheUses':
+        this.on.cacheUses(index, message.uses);
         return;
       case 'retired':
         this.readerRetired(index, message.key, message.generation);

@@ -45,6 +45,7 @@ import type {
 } from '../threads/messages.js';
 import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns } from '../threads/scratch-turns.js';
+import { CacheUses } from './cache-uses.js';
 import { Company } from './company.js';
 import { pointsElsewhere } from './cross-collection.js';
 import { lackAsUnavailable } from './lack.js';
@@ -128,7 +129,8 @@ export class Reader {
   ) {
     this.memory = new Ledger(data.memory);
     this.name = `reader ${data.index}`;
-    const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes));
+    const uses = new CacheUses((uses) => this.post({ kind: 'cacheUses', uses }));
+    const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes), uses);
     this.context = {
       index: data.index,
       turns: new ScratchTurns(data.scratchTurns, data.index),

@@ -821,6 +821,7 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
       quantization === null ? [] : [{ name, setting: JSON.stringify(quantization) }],
     ),
     indexedVectors: live * (graphs.length + handle.sparseIndexes.length),
+    fieldRows: fields.map(({ name }) => segment.indexed.get(name)?.count ?? 0),
     missingFields: isAppendable
       ? []
       : fields.filter(({ name }) => !handle.fieldIndexes.some((index) => index.field === name)).map(({ name }) => name),

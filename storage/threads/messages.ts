@@ -21,6 +21,7 @@ import type { DatabaseSpace } from '../disk/lmdb.js';
 import type { GatherPlace } from '../gather/access.js';
 import type { SharedTokens } from '../limits/tokens.js';
 import type { LedgerShare } from '../memory/shared-ledger.js';
+import type { CacheUse } from '../reader/cache-uses.js';
 import type { SeenScan } from '../reader/seen-scans.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
@@ -354,6 +355,7 @@ export type FromReader =
   | { readonly kind: 'pong' }
   /** Since the last such message. */
   | { readonly kind: 'scans'; readonly scans: readonly SeenScan[] }
+  | { readonly kind: 'cacheUses'; readonly uses: readonly CacheUse[] }
   | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number }
   | { readonly kind: 'detached'; readonly key: ReplicaKey };
 
@@ -511,6 +513,8 @@ export interface SegmentStats {
   readonly quantized: readonly { readonly name: string; readonly setting: string }[];
   /** Live rows × vectors with a graph or an inverted index. */
   readonly indexedVectors: number;
+  /** For each indexed field of the replica, in the order of `fields`, the rows with a value that count. Absent as `diskBytes` may be. */
+  readonly fieldRows?: readonly number[];
   /** Payload fields that have a schema but no index file here yet. */
   readonly missingFields: readonly string[];
   /** Files that failed their checksum and can be built again (graph, codes, inverted index, field index). */

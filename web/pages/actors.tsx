@@ -12,7 +12,7 @@ import { toneOf } from '../parts/states.js';
 const OPTIONS = { periodMs: 1000, followed: { topics: ['actors'] }, followedPeriodMs: 5000 };
 
 export function ActorsPage(): ReactNode {
-  const { value, error } = useResult<Telemetry>('/telemetry?details_level=10', OPTIONS);
+  const { value, error } = useResult<Telemetry>('/telemetry', OPTIONS);
   const [wanted, setWanted] = useState('');
   const [picked, setPicked] = useState<string | null>(null);
   const root = value === undefined ? undefined : actorsOf(value);

@@ -245,7 +245,7 @@ export class SegmentReader {
     this.idWords = ids.words;
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
-    this.filters = context.filters.scope(scope);
+    this.filters = context.filters.scope(scope, collectionOf(collectionOf(scope)));
     this.scratch = scratchOf(layout, context.index);
     this.scratchLevel = layout.scratchLevel;
     for (const vector of layout.vectors) this.vectors.set(vector.name, vectorReader(memory, layout.capacity, vector));

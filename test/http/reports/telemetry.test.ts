@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nodeFor, temporaryFolder } from '../../process/support.js';
+import { nodeFor, temporaryFolder, until } from '../../process/support.js';
 
 /** What a value must be. A name ending with `?` may be absent; `{}` is an object of anything; `*` is any key. */
 type Shape = 'text' | 'count' | 'number' | 'flag' | 'time' | readonly [Shape] | { readonly [name: string]: Shape };
@@ -16,6 +16,31 @@ const STATISTICS: Shape = {
   'last_responded?': 'time',
 };
 const RESPONSES: Shape = { responses: { '*': { '*': STATISTICS } }, 'per_collection_responses?': { '*': { '*': { '*': STATISTICS } } } };
+const VECTORS: Shape = { '*': { num_vectors: 'count', num_indexed_vectors: 'count', num_deleted_vectors: 'count' } };
+const SEGMENT: Shape = {
+  info: {
+    uuid: 'text',
+    segment_type: 'text',
+    num_vectors: 'count',
+    num_points: 'count',
+    num_indexed_vectors: 'count',
+    num_deleted_vectors: 'count',
+    vectors_size_bytes: 'count',
+    payloads_size_bytes: 'count',
+    ram_usage_bytes: 'count',
+    disk_usage_bytes: 'count',
+    is_appendable: 'flag',
+    index_schema: { '*': { data_type: 'text', points: 'count' } },
+    vector_data: VECTORS,
+  },
+  config: {
+    vector_data: { '*': { size: 'count', distance: 'text', storage_type: 'text', index: { type: 'text', options: {} } } },
+    sparse_vector_data: { '*': { index: { index_type: 'text' } } },
+    payload_storage_type: { type: 'text' },
+  },
+  vector_index_searches: [{}],
+  payload_field_indices: [{ field_name: 'text', index_type: 'text', points_values_count: 'count', points_count: 'count' }],
+};
 const LOCAL: Shape = {
   variant_name: 'text',
   status: 'text',
@@ -29,10 +54,17 @@ const LOCAL: Shape = {
     optimizations: STATISTICS,
     log: [{ name: 'text', uuid: 'text', segment_ids: ['count'], segment_uuids: ['text'], start_at: 'time', 'end_at?': 'time' }],
   },
+  'segments?': [SEGMENT],
   async_scorer: 'flag',
   update_queue: { length: 'count', op_num: 'count' },
 };
-const SHARD: Shape = { id: 'count', 'local?': LOCAL, remote: [{ shard_id: 'count', peer_id: 'count' }], replicate_states: { '*': 'text' } };
+const SHARD: Shape = {
+  id: 'count',
+  'local?': LOCAL,
+  remote: [{ shard_id: 'count', peer_id: 'count' }],
+  replicate_states: { '*': 'text' },
+  'partial_snapshot?': { ongoing_create_snapshot_requests: 'count', is_recovering: 'flag', recovery_timestamp: 'count' },
+};
 const APP: Shape = {
   runtime_features: { '*': 'flag' },
   low_memory_mode: 'text',
@@ -76,7 +108,9 @@ const REPORT: Shape = {
     version: 'text',
     startup: 'time',
     'features?': FEATURES,
-    'collection_sizes?': [{ id: 'text', disk_bytes: 'count', memory_bytes: 'count' }],
+    'collection_sizes?': [
+      { id: 'text', disk_bytes: 'count', memory_bytes: 'count', filter_cache: { bytes: 'count', hits: 'count', misses: 'count' } },
+    ],
     'system?': { is_docker: 'flag', cpu_flags: 'text', 'cores?': 'count', 'ram_size?': 'count', 'distribution?': 'text' },
   },
   collections: {
@@ -135,8 +169,11 @@ test('the report has the types of the API at each level, and no other names at i
     folder: await temporaryFolder(t),
     environment: { SERVICE__SERVICE__HARDWARE_REPORTING: 'true' },
   });
-  await client.result('PUT', '/collections/secret', { vectors: { size: 2, distance: 'Dot' } });
-  await client.result('PUT', '/collections/secret/points?wait=true', { points: [{ id: 1, vector: [1, 2], payload: { a: 1 } }] });
+  await client.result('PUT', '/collections/secret', { vectors: { size: 2, distance: 'Dot' }, sparse_vectors: { words: {} } });
+  await client.result('PUT', '/collections/secret/index?wait=true', { field_name: 'secret field', field_schema: 'integer' });
+  await client.result('PUT', '/collections/secret/points?wait=true', {
+    points: [{ id: 1, vector: [1, 2], payload: { a: 1, 'secret field': 3 } }],
+  });
   await client.result('POST', '/collections/secret/points/query', { query: [1, 0] });
   await client.result('POST', '/collections/secret/snapshots');
   for (const query of QUERIES) {
@@ -157,10 +194,35 @@ test('the report has the types of the API at each level, and no other names at i
     const shards = collections.flatMap(({ shards }) => (shards ?? []) as Record<string, Record<string, unknown>>[]);
     assert.equal(shards.length, /[2-9]|10/.test(query) ? 1 : 0, query);
     for (const { local, replicate_states } of shards) assert.deepEqual([local?.num_points, replicate_states], [1, { 0: 'Active' }]);
+    const segments = shards.flatMap(({ local }) => (local?.segments ?? []) as { info: { num_points: number; index_schema: object } }[]);
+    assert.equal(segments.length > 0, /[3-9]|10/.test(query), query);
+    if (segments.length > 0) {
+      assert.equal(
+        segments.reduce((sum, { info }) => sum + info.num_points, 0),
+        1,
+      );
+      assert.equal(Object.keys(segments[0]?.info.index_schema ?? {}).length, 1);
+    }
     const counted = Object.keys(
       (report.requests?.rest as { per_collection_responses?: object } | undefined)?.per_collection_responses ?? {},
     );
     assert.equal(counted.length, query.includes('per_collection') ? 1 : 0, query);
     if (query.includes('anonymize')) assert.doesNotMatch(JSON.stringify(report), /secret/);
   }
+  const filter = { must: [{ key: 'a', match: { value: 1 } }] };
+  for (let round = 0; round < 2; round++) await client.result('POST', '/collections/secret/points/count', { filter });
+  interface Sizes {
+    readonly app: {
+      readonly collection_sizes: readonly { readonly filter_cache: Readonly<Record<'bytes' | 'hits' | 'misses', number>> }[];
+    };
+  }
+  const { app } = await until(
+    () => client.result<Sizes>('GET', '/telemetry?details_level=1'),
+    ({ app }) => (app.collection_sizes[0]?.filter_cache.misses ?? 0) > 0,
+  );
+  const { bytes, hits, misses } = app.collection_sizes[0]?.filter_cache ?? { bytes: 0, hits: 0, misses: 0 };
+  // Each of the readers begins with an empty cache.
+  assert.ok(bytes > 0 && hits + misses === 2, `${bytes} bytes, ${hits} hits, ${misses} misses`);
+  const metrics = (await client.call('GET', '/metrics')).text;
+  assert.match(metrics, /collection_filter_cache_bytes\{id="secret"\} [1-9]/);
 });

@@ -14,6 +14,7 @@ import type { DoorServices } from '../../../http/context/services.js';
 import { SlowRequests } from '../../../http/context/slow-requests.js';
 import { UnknownFieldCounts } from '../../../http/context/unknown-fields.js';
 import { LiveHub } from '../../../http/live/hub.js';
+import { FilterCaches } from '../../../http/reports/filter-caches.js';
 import type { LoneReader } from '../../../http/rest/readers/door.js';
 import { ReaderDoor } from '../../../http/rest/readers/door.js';
 import type { ReaderDoorSettings } from '../../../http/rest/readers/messages.js';
@@ -288,6 +289,7 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     reports: new Reports(options.works ?? new LongWorks({ monotonicMs: () => performance.now(), later: setImmediate })),
     unknownFields,
     advice,
+    caches: new FilterCaches((name) => node.exists(name)),
     live: new LiveHub({ node: node as unknown as NodeApi, memory, monotonicMs }),
     slow: new SlowRequests({ thresholdMs: options.slowRequestMs ?? null, log, dateMs: () => 0, monotonicMs }),
     audit: options.audit ?? null,

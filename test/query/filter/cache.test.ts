@@ -41,3 +41,25 @@ test('replacing a bitset counts it once', () => {
   cache.scope('s').set('a', entry(100));
   assert.equal(cache.sizeBytes, bytes);
 });
+
+test('what a cache holds and knew is counted for the owner of its bitsets, until they are dropped', () => {
+  const told: Record<string, { bytes: number; asked: boolean[] }> = {};
+  const of = (owner: string) => {
+    told[owner] ??= { bytes: 0, asked: [] };
+    return told[owner];
+  };
+  const cache = new FilterCache(1e6, undefined, {
+    grew: (owner, bytes) => {
+      of(owner).bytes += bytes;
+    },
+    asked: (owner, known) => of(owner).asked.push(known),
+  });
+  const scope = cache.scope('c/0/1', 'c');
+  scope.asked(false);
+  scope.set('a', entry(100));
+  scope.set('a', entry(200));
+  scope.asked(true);
+  assert.deepEqual(told, { c: { bytes: cache.sizeBytes, asked: [false, true] } });
+  cache.drop('c/0/1');
+  assert.equal(of('c').bytes, 0);
+});
