@@ -204,9 +204,8 @@ export abstract class TroupeOperations {
 
   /** One point. */
   getPoint<Payload extends object = AnyPayload>(collection: string, id: PointId, options?: ReadOptions): Promise<StoredPoint<Payload>> {
-    return this.carryOut('get_point', { path: { collection_name: collection, id: String(id) }, query: parameters(options) }) as Promise<
-      StoredPoint<Payload>
-    >;
+    const path = { collection_name: collection, id: String(id) };
+    return this.carryOut('get_point', { path, ...readCall(options) }) as Promise<StoredPoint<Payload>>;
   }
 
   /** Points by id. */
@@ -346,7 +345,7 @@ export abstract class TroupeOperations {
   }
 
   #read<Name extends OperationName>(name: Name, collection: string, body: BodyOf<Name>, options: ReadOptions | undefined): Result<Name> {
-    return this.carryOut(name, { path: { collection_name: collection }, query: parameters(options), body });
+    return this.carryOut(name, { path: { collection_name: collection }, body, ...readCall(options) });
   }
 
   #write<Name extends OperationName>(
@@ -360,8 +359,13 @@ export abstract class TroupeOperations {
   }
 }
 
+/** Whoever hears how a read was carried out has asked for it. */
+function readCall({ explained, ...options }: ReadOptions = {}): Pick<OperationCall<OperationName>, 'explained' | 'query'> {
+  return explained === undefined ? { query: parameters(options) } : { query: parameters({ ...options, explain: true }), explained };
+}
+
 /** Options as query parameters. */
-function parameters(options: WriteOptions | undefined): Record<string, string> {
+function parameters(options: object | undefined): Record<string, string> {
   const given = Object.entries(options ?? {}).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }

@@ -1,5 +1,6 @@
 /** Names for what the methods of `Troupe` take and answer. */
 
+import type { Explanation } from '../protocols/model/explanation.js';
 import type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/operations.js';
 
 /** An unsigned 64-bit integer, or a UUID as text. Integers beyond 2^53 - 1 are bigints. */
@@ -55,14 +56,19 @@ export type PointsOptions = Omit<BodyOf<'scroll_points'>, 'limit' | 'order_by'> 
 /** Settings of a collection that is created. */
 export type CollectionSettings = BodyOf<'create_collection'>;
 
-/** Options of reads. */
-export interface ReadOptions {
+interface CommonOptions {
   /** Seconds after which the operation ends with `timeout`. */
   readonly timeout?: number;
 }
 
+/** Options of reads. */
+export interface ReadOptions extends CommonOptions {
+  /** Is told how the read was carried out (`explain: true` of the API), before its result is there. */
+  readonly explained?: (explanation: Explanation) => void;
+}
+
 /** Options of writes. */
-export interface WriteOptions extends ReadOptions {
+export interface WriteOptions extends CommonOptions {
   /** Answer when the change is applied and visible; false: when it is safe on disk. Default true. */
   readonly wait?: boolean;
   readonly ordering?: 'weak' | 'medium' | 'strong';
@@ -95,4 +101,5 @@ export interface OperationCall<Name extends OperationName> {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: BodyOf<Name>;
+  readonly explained?: (explanation: Explanation) => void;
 }

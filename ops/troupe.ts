@@ -25,6 +25,7 @@ import type { ListenOptions, OpenDoors, OperationCall } from './troupe-types.js'
 import { ownVersion } from './version.js';
 
 export { TroupeError } from '../protocols/errors.js';
+export type { Explanation } from '../protocols/model/explanation.js';
 export type { BodyOf, OperationName, ResultOf } from '../protocols/openapi/operations.js';
 export { SettingsError } from './config/resolve.js';
 export { StorageInUse } from './lock/storage-lock.js';

@@ -41,10 +41,12 @@ const TAIL_START = ',"status":"ok","time":';
  */
 export function envelope(result: Uint8Array, milliseconds: number, more = ''): Buffer {
   const tail = `${TAIL_START}${seconds(milliseconds)}${more}}`;
-  const bytes = Buffer.allocUnsafe(HEAD.length + result.length + tail.length);
+  // What an explanation says has texts of users in it.
+  const encoding = more === '' ? 'latin1' : 'utf8';
+  const bytes = Buffer.allocUnsafe(HEAD.length + result.length + Buffer.byteLength(tail, encoding));
   bytes.set(HEAD, 0);
   bytes.set(result, HEAD.length);
-  bytes.write(tail, HEAD.length + result.length, 'latin1');
+  bytes.write(tail, HEAD.length + result.length, encoding);
   return bytes;
 }
 

@@ -137,17 +137,18 @@ export function adviceSentence(field: string, rowsRead: number, rowsWithIndex: n
 }
 
 /** One line: plans with the number of segments, and the figures that say most. */
-export function summaryOf({ advice, shards }: Pick<Explanation, 'advice' | 'shards'>): string {
+export function summaryOf({ advice, shards, stages }: Pick<Explanation, 'advice' | 'shards' | 'stages'>): string {
   const searches = shards.flatMap(({ segments }) => segments.flatMap((segment) => segment.searches));
   const plans = new Map<string, number>();
   for (const { plan } of searches) plans.set(plan, (plans.get(plan) ?? 0) + 1);
-  const ways = [...plans].map(([plan, times]) => `${plan}${times > 1 ? ` × ${times}` : ''}`).join(', ') || 'no segment was looked at';
+  const ways = [...plans].map(([plan, times]) => `${plan}${times > 1 ? ` × ${times}` : ''}`).join(', ');
+  const elsewhere = stages.some(({ stage }) => stage === 'points') ? 'points by id' : 'no segment was looked at';
   const peers = new Set(shards.map(({ peer_id }) => peer_id));
   const scored = sum(searches, ({ rows_scored }) => rows_scored);
   const rescored = sum(searches, ({ rows_rescored }) => rows_rescored);
   const payloads = sum(searches, ({ filter }) => filter?.payloads_read ?? 0);
   const parts = [
-    ways,
+    ways || elsewhere,
     `${count(new Set(shards.map(({ shard_id }) => shard_id)).size, 'shard')}${peers.size > 1 ? ` on ${peers.size} nodes` : ''}`,
     ...(scored > 0 ? [`${rowsText(scored)} scored`] : []),
     ...(rescored > 0 ? [`${rescored} rescored`] : []),

@@ -92,8 +92,8 @@ export class Explainer {
     this.levels++;
   }
 
-  /** Time since the last mark was for a stage outside of segments. bytes: that it read or wrote. */
-  mark(stage: string, bytes = 0): void {
+  /** Time since the last mark was for a stage outside of segments. bytes: that it read or wrote; what it read of points by default. */
+  mark(stage: string, bytes = this.takeBytes()): void {
     this.stages.add(stage, this.elapsed(), bytes);
   }
 
@@ -113,6 +113,11 @@ export class Explainer {
     const note = new SearchNote(this, view, this.level, this.levels);
     known.push(note);
     return note;
+  }
+
+  /** Segments have given these rows. */
+  gave(rows: readonly { readonly view: SeenSegment }[]): void {
+    for (const { view } of rows) this.of(view).gave(1);
   }
 
   /** Microseconds since the last mark. */
@@ -247,6 +252,7 @@ export class SearchNote {
   /** Rows were compared with a vector, without a plan. */
   comparedWith(vector: string, rows: number): void {
     const layout = this.view.reader.vector(vector)?.layout;
+    if (this.plan === 'none') this.way('pairs', 'Points that were found are compared with one of them.');
     this.vector = vector;
     this.scoredOn = 'originals';
     if (layout?.kind === 'dense') this.bytes += rows * (layout.decoded && layout.codes !== null ? layout.codes.stride : layout.stride);
@@ -259,9 +265,14 @@ export class SearchNote {
     this.reason += ' The walk found too few rows, so all that pass were scored after it.';
   }
 
-  /** The segment has answered so many rows. */
+  /** The segment has given so many rows. */
+  gave(count: number): void {
+    this.found += count;
+  }
+
+  /** As `gave`, at the end of a stage. */
   answered(stage: string, rows: number): void {
-    this.found += rows;
+    this.gave(rows);
     this.mark(stage);
   }
 

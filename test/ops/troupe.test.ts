@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { type Filter, type Point, type ScoredPoint, StorageInUse, Troupe, TroupeError } from 'troupe';
+import { type Filter, type Point, type ReadOptions, type ScoredPoint, StorageInUse, Troupe, TroupeError } from 'troupe';
 
 let base: string;
 
@@ -122,6 +122,67 @@ test('payloads of an interface go in and come out with its type, and points are 
   const { points } = await troupe.query<City>('c', { query: [1, 0], limit: 1, with_payload: true });
   const best: ScoredPoint<City> | undefined = points[0];
   assert.equal(best?.payload?.people, 6);
+});
+
+test('every kind of read tells whoever listens how it was carried out', async (t) => {
+  const troupe = await open('explained');
+  t.after(() => troupe.close());
+  await troupe.createCollection('c', VECTORS);
+  await troupe.createFieldIndex('c', { field_name: 'kind', field_schema: 'keyword' });
+  const points = Array.from({ length: 30 }, (_, id) => ({ id, vector: [1, id], payload: { kind: `k${id % 3}` } }));
+  await troupe.upsert('c', { points });
+  const told: string[] = [];
+  const options: ReadOptions = {
+    explained: ({ operation, shards, summary }) => {
+      const found = shards.flatMap(({ segments }) => segments.flatMap(({ searches }) => searches.map((search) => search.found)));
+      told.push(`${operation}: ${summary}; found ${Math.max(0, ...found)}`);
+    },
+  };
+  const vector = [1, 2];
+  const context = [{ positive: 1, negative: 2 }];
+  await troupe.query('c', { query: vector, limit: 3 }, options);
+  await troupe.query('c', { query: { nearest: vector, mmr: { diversity: 0.5 } }, limit: 2 }, options);
+  await troupe.query('c', { query: { sample: 'random' }, limit: 3 }, options);
+  await troupe.queryBatch('c', { searches: [{ query: vector, limit: 3 }] }, options);
+  await troupe.queryGroups('c', { query: vector, group_by: 'kind', limit: 3, group_size: 1 }, options);
+  await troupe.search('c', { vector, limit: 3 }, options);
+  await troupe.searchBatch('c', { searches: [{ vector, limit: 3 }] }, options);
+  await troupe.searchGroups('c', { vector, group_by: 'kind', limit: 3, group_size: 1 }, options);
+  await troupe.searchMatrixPairs('c', { sample: 4, limit: 1 }, options);
+  await troupe.searchMatrixOffsets('c', { sample: 4, limit: 1 }, options);
+  await troupe.recommend('c', { positive: [1], limit: 3 }, options);
+  await troupe.recommendBatch('c', { searches: [{ positive: [1], limit: 3 }] }, options);
+  await troupe.recommendGroups('c', { positive: [1], group_by: 'kind', limit: 3, group_size: 1 }, options);
+  await troupe.discover('c', { target: 1, context, limit: 3 }, options);
+  await troupe.discoverBatch('c', { searches: [{ target: 1, context, limit: 3 }] }, options);
+  await troupe.scroll('c', { limit: 3 }, options);
+  await troupe.count('c', {}, options);
+  await troupe.facet('c', { key: 'kind' }, options);
+  await troupe.retrieve('c', { ids: [1] }, options);
+  await troupe.getPoint('c', 1, options);
+  // A page of a scroll looks one point further.
+  assert.deepEqual(told, [
+    'query: scan; 1 shard; 30 rows scored; found 3',
+    'query: scan, pairs; 1 shard; 32 rows scored; found 2',
+    'query: sample; 1 shard; found 3',
+    'queryBatch: scan; 1 shard; 30 rows scored; found 3',
+    'queryGroups: scan; 1 shard; 30 rows scored; found 3',
+    'search: scan; 1 shard; 30 rows scored; found 3',
+    'searchBatch: scan; 1 shard; 30 rows scored; found 3',
+    'searchGroups: scan; 1 shard; 30 rows scored; found 3',
+    'matrixPairs: sample, pairs × 4; 1 shard; 16 rows scored; found 4',
+    'matrixOffsets: sample, pairs × 4; 1 shard; 16 rows scored; found 4',
+    'recommend: scan; 1 shard; 29 rows scored; found 3',
+    'recommendBatch: scan; 1 shard; 29 rows scored; found 3',
+    'recommendGroups: scan; 1 shard; 29 rows scored; found 3',
+    'discover: examples; 1 shard; 84 rows scored; found 3',
+    'discoverBatch: examples; 1 shard; 84 rows scored; found 3',
+    'scroll: list; 1 shard; found 4',
+    'count: count; 1 shard; found 30',
+    'facet: facet_payloads; 1 shard; found 30',
+    'retrieve: points by id; 1 shard; found 0',
+    'getPoint: points by id; 1 shard; found 0',
+  ]);
 });
 
 test('an error names the line of the program that called', async () => {

@@ -50,6 +50,19 @@ test('a body or an address that asks for it has the answer say how it came about
   assert.equal(headers.get('x-troupe-unknown-fields'), null, 'the field is known');
 });
 
+test('an explanation has the words of the filter as they are, whatever letters they have', async () => {
+  const foreign = { must: [{ key: 'shelf', match: { value: 'Köln ≥ 東京 😀' } }] };
+  const answer = await fetch(`http://127.0.0.1:${node.port}${BOOKS}/points/count`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ filter: foreign, explain: true }),
+  });
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(await answer.arrayBuffer());
+  const { explain } = JSON.parse(text) as { explain: Explanation };
+  const [condition] = explain.shards[0]?.segments[0]?.searches[0]?.filter?.conditions ?? [];
+  assert.equal(condition?.condition, 'shelf match "Köln ≥ 東京 😀"');
+});
+
 test('the call that an explanation advises makes the index, and is not advised again', async () => {
   const asked = { query: [1, 2, 3, 4], limit: 3, filter, explain: true };
   const [advice] = (await explainOf('POST', '/query', asked))?.advice ?? [];

@@ -41,8 +41,12 @@ export function valueCounts(
   };
   for (const view of views) {
     view.reader.deadline.check();
-    const way = countSegment(view, query, schema.type, add);
     const note = explaining()?.of(view);
+    const addNoted = (value: TermValue, count: number): void => {
+      note?.gave(count);
+      add(value, count);
+    };
+    const way = countSegment(view, query, schema.type, note === undefined ? add : addNoted);
     if (way !== null) note?.way(way, FACET_WAYS[way]);
     note?.mark('count');
   }

@@ -58,7 +58,9 @@ export function rowsByValue(
     });
     note?.mark('order');
   }
-  return first.inOrder();
+  const found = first.inOrder();
+  explaining()?.gave(found);
+  return found;
 }
 
 /**

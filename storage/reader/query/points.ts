@@ -65,6 +65,7 @@ export function listHits(
     hits.push(hitOf(view, row, 1));
     if (hits.length === page.limit) break;
   }
+  explaining()?.gave(hits);
   return hits;
 }
 

@@ -54,6 +54,7 @@ export function drawnRows(
       if (position++ === chosen[rows.length]) rows.push({ view, row });
     });
   }
+  explaining()?.gave(rows);
   return { rows, total };
 }
 

@@ -60,5 +60,6 @@ test('conditions and levels are told in one line, long lists and texts by their 
 });
 
 test('a summary of a read that looked at nothing says so', () => {
-  assert.equal(summaryOf({ advice: [], shards: [] }), 'no segment was looked at; 0 shards');
+  assert.equal(summaryOf({ advice: [], shards: [], stages: [] }), 'no segment was looked at; 0 shards');
+  assert.equal(summaryOf({ advice: [], shards: [], stages: [{ stage: 'points', time_us: 1 }] }), 'points by id; 0 shards');
 });
