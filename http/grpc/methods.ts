@@ -40,6 +40,8 @@ export interface CallContext {
   readonly origin?: RequestOrigin | undefined;
   /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
+  /** As in `PointsCall`. */
+  readonly paid?: number | undefined;
   /** Of a call that is part of a trace. */
   readonly trace?: CallTrace | undefined;
   /** Calls the listener if the client gives up before the answer. */
@@ -167,12 +169,12 @@ class Methods {
   private points(route: ReadRoute | WriteRoute, { request, response }: GrpcMethod, reader: RoutingReader): Run {
     const { node } = this.services;
     const message = `qdrant.${request.name}`;
-    return async (body, deadlineMs, { caller, heavy, trace }, asked) => {
+    return async (body, deadlineMs, { caller, heavy, paid, trace }, asked) => {
       const routing = reader.read(body);
       asked.collection = routing.path.collection_name;
       await this.admit(caller, route, routing);
       const name = collectionOf(routing);
-      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, heavy, trace });
+      const raw = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, heavy, paid, trace });
       asked.explain = raw.explain;
       const answer = await (route.kind === 'read' ? node.read(name, route.engine, raw) : node.write(name, route.engine, routing.wait, raw));
       return withUsage(answer, response, raw);

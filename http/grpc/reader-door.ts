@@ -1,6 +1,7 @@
 /**
  * The gRPC server of a reader's thread. Readers share one port, and the system spreads connections over them. A read of points is answered
- * in this thread if the reader may answer it alone; any other call goes to the main thread as one message and comes back as bytes.
+ * in this thread if the reader may answer it alone, and what is beyond its collection's rate is refused here; any other call goes to the main
+ * thread as one message and comes back as bytes.
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -11,7 +12,8 @@ import { type CallTrace, takeTrace } from '../../protocols/model/explanation.js'
 import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
-import type { HeavyRead, RawRequest, ReadOperation } from '../../storage/threads/messages.js';
+import type { HeavyRead, RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
+import type { Caller } from '../access/caller.js';
 import { checkAccess } from '../access/decide.js';
 import type { KnownCallers } from '../access/known-callers.js';
 import { clientFacts, errorHeaders, toldFacts } from '../context/answer.js';
@@ -49,7 +51,7 @@ export class GrpcReaderDoor {
   private nextId = 1;
 
   constructor(
-    private readonly reader: Pick<Reader, 'memory' | 'readAlone' | 'refusalOf'>,
+    private readonly reader: Pick<Reader, 'memory' | 'readAlone' | 'refusalOf' | 'payWrite'>,
     private readonly port: MessagePort,
     private readonly settings: GrpcReaderSettings,
     /** By `settings.access`. */
@@ -118,18 +120,52 @@ export class GrpcReaderDoor {
   }
 
   private served(row: GrpcRow): Served {
-    const { engine, path } = row;
+    const { engine, path, write } = row;
+    if (write !== null) return this.write(row, write);
     if (engine === null) return (message, deadlineMs, context) => this.ask(path, message, deadlineMs, context);
     let read: ReturnType<GrpcReaderDoor['read']> | undefined;
     return async (message, deadlineMs, context) => {
       // The schema is made with the first call: clients should not wait for it to connect.
       read ??= this.read(row, engine, schema().methods.get(path) as GrpcMethod);
-      const { caller } = context;
-      // Only the main thread knows whether the point is there that such a token wants.
-      const isInDoubt = caller.kind === 'token' && caller.valueExists !== null;
-      const outcome = isInDoubt ? null : await read(message, deadlineMs, context);
+      const outcome = isInDoubt(context.caller) ? null : await read(message, deadlineMs, context);
       if (outcome === 'heavy') return this.askHeavy(path, message, deadlineMs, context);
       return outcome === null ? this.ask(path, message, deadlineMs, context) : outcome;
+    };
+  }
+
+  /** Hands a write on, if it is not refused for its collection's rate. */
+  private write(row: GrpcRow, operation: WriteOperation): Served {
+    const { path } = row;
+    let pay: ReturnType<GrpcReaderDoor['paying']> | undefined;
+    return async (message, deadlineMs, context) => {
+      pay ??= this.paying(row, operation, schema().methods.get(path) as GrpcMethod);
+      const paid = pay(message, deadlineMs, context);
+      return typeof paid === 'number' ? this.ask(path, message, deadlineMs, context, undefined, paid) : paid;
+    };
+  }
+
+  /** The tokens that were taken for a write, or its refusal. 0: the main thread decides, or says what is wrong with it. */
+  private paying(
+    row: GrpcRow,
+    operation: WriteOperation,
+    method: GrpcMethod,
+  ): (message: Buffer, deadlineMs: number, context: CallContext) => number | ServedOutcome {
+    const reader = routingReader(method);
+    const message = `qdrant.${method.request.name}`;
+    return (body, deadlineMs, { caller }) => {
+      const startedMs = performance.now();
+      if (isInDoubt(caller)) return 0;
+      try {
+        const routing = reader.read(body);
+        const name = routing.path.collection_name as string;
+        if (this.callers !== null) checkAccess(caller, row, name);
+        checkCollectionName(name);
+        const raw = (): RawRequest => pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs });
+        const paid = this.reader.payWrite(name, operation, raw);
+        return typeof paid === 'number' ? paid : this.failed(row, name, toldFacts(paid, row), performance.now() - startedMs);
+      } catch {
+        return 0;
+      }
     };
   }
 
@@ -139,7 +175,7 @@ export class GrpcReaderDoor {
     engine: ReadOperation,
     method: GrpcMethod,
   ): (message: Buffer, deadlineMs: number, context: CallContext) => Outcome | Promise<Outcome> {
-    const reader = new RoutingReader(method.request, ['collection_name']);
+    const reader = routingReader(method);
     const message = `qdrant.${method.request.name}`;
     const tag = timeTag(method.response);
     const answered = (answer: AloneAnswer, name: string, { explain }: RawRequest, startedMs: number, context: CallContext): Outcome => {
@@ -160,7 +196,7 @@ export class GrpcReaderDoor {
         asked = name;
         if (this.callers !== null) checkAccess(caller, row, name);
         checkCollectionName(name);
-        const refusal = this.reader.refusalOf(name, 'read');
+        const refusal = this.reader.refusalOf(name);
         if (refusal !== null) return this.failed(row, asked, toldFacts(refusal, row), performance.now() - startedMs);
         const request = pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs, trace });
         const answer = this.reader.readAlone(name, engine, request);
@@ -214,13 +250,14 @@ export class GrpcReaderDoor {
     deadlineMs: number,
     { credential, origin, trace }: CallContext,
     heavy?: HeavyRead,
+    paid = 0,
   ): Promise<ServedOutcome> {
     const id = this.nextId++;
     // A message that has its memory for itself goes along uncopied.
     const isWhole = body.length > 0 && body.length === body.buffer.byteLength;
     const message = isWhole ? body : new Uint8Array(body);
     const fields = idFields((name) => origin?.field(name));
-    this.post({ kind: 'call', id, path, credential, message, deadlineMs, fields, heavy, isTraced: trace !== undefined }, [
+    this.post({ kind: 'call', id, path, credential, message, deadlineMs, fields, heavy, paid, isTraced: trace !== undefined }, [
       message.buffer as ArrayBuffer,
     ]);
     return new Promise((resolve) => {
@@ -234,4 +271,13 @@ export class GrpcReaderDoor {
   private post(message: FromGrpcDoor, transfer: ArrayBuffer[] = []): void {
     this.port.postMessage(message, transfer);
   }
+}
+
+/** Only the main thread knows whether the point is there that such a token wants. */
+function isInDoubt(caller: Caller): boolean {
+  return caller.kind === 'token' && caller.valueExists !== null;
+}
+
+function routingReader({ request }: GrpcMethod): RoutingReader {
+  return new RoutingReader(request, ['collection_name']);
 }

@@ -28,7 +28,7 @@ export async function openGrpcInReaders(
       services.slow.note(told.request);
       return;
     }
-    const { credential, deadlineMs, fields, heavy, id, isTraced, message, path } = told;
+    const { credential, deadlineMs, fields, heavy, id, isTraced, message, paid, path } = told;
     const trace: CallTrace | undefined = isTraced ? emptyTrace() : undefined;
     const served = methods.get(path) as Served;
     const caller = callerFrom(services.access?.callers, credential);
@@ -36,6 +36,7 @@ export async function openGrpcInReaders(
       caller,
       credential,
       heavy,
+      paid,
       origin: { address: '', field: (name) => fields[name] },
       trace,
     });
@@ -81,6 +82,7 @@ export function grpcRowOf(path: string): GrpcRow {
     path,
     at,
     engine: route?.kind === 'read' ? route.engine : null,
+    write: route?.kind === 'write' ? route.engine : null,
     method: route?.method ?? 'GET',
     access: route?.access ?? 'open',
   };

@@ -1,7 +1,7 @@
 /** Messages between the gRPC server of a reader's thread and the main thread. */
 
 import type { CallTrace } from '../../protocols/model/explanation.js';
-import type { HeavyRead, ReadOperation } from '../../storage/threads/messages.js';
+import type { HeavyRead, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
 import type { AccessSettings } from '../access/known-callers.js';
 import type { AuditSettings } from '../audit/audit-log.js';
 import type { GateData } from '../context/client-gate.js';
@@ -23,6 +23,8 @@ export interface GrpcRow extends Pick<Endpoint, 'access' | 'method'> {
   readonly at: number;
   /** The read that a reader may answer by itself; null for all that the main thread answers. */
   readonly engine: ReadOperation | null;
+  /** The write of points that a reader refuses beyond the rate of its collection; null for all others. */
+  readonly write: WriteOperation | null;
 }
 
 export interface GrpcReaderSettings {
@@ -64,6 +66,8 @@ export interface GrpcDoorCall {
   readonly fields: Readonly<Record<string, string>>;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;
+  /** Tokens that the reader has taken for a write. */
+  readonly paid: number;
   /** The call is part of a trace. */
   readonly isTraced: boolean;
 }

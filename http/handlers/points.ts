@@ -30,6 +30,8 @@ export interface PointsCall {
   readonly deadlineMs?: number;
   /** For a read that quick ones should not wait for, as far as that is known. */
   readonly heavy?: HeavyRead | undefined;
+  /** As in `RawRequest`; 0 as none. */
+  readonly paid?: number | undefined;
   /** As in `RawRequest`. */
   readonly unknownFields?: UnknownFields | undefined;
 }
@@ -51,6 +53,7 @@ export function pointsRequest({ hardwareReporting, nowMs, slow }: PointsServices
     deadlineMs = Number.POSITIVE_INFINITY,
     heavy,
     message,
+    paid = 0,
     path,
     query,
     timeoutSeconds,
@@ -68,6 +71,7 @@ export function pointsRequest({ hardwareReporting, nowMs, slow }: PointsServices
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
     ...(consistency === undefined ? {} : { consistency }),
     ...(heavy === undefined ? {} : { heavy }),
+    ...(paid === 0 ? {} : { paid }),
     ...(grants === null ? {} : { grants }),
     ...(unknownFields === undefined ? {} : { unknownFields }),
     ...(hardwareReporting ? { usage: noUsage() } : {}),

@@ -53,11 +53,19 @@ export function afterTaking(
 
 /** Takes tokens. Errors: `rateLimited`; none are taken then. */
 export function takeTokens(tokens: SharedTokens, cost: number, nowMs: number): void {
+  const lack = takeOrLack(tokens, cost, nowMs);
+  if (lack !== null) throw errorFromFacts(lack);
+}
+
+/** Takes tokens; or why there are too few of them (`rateLimited`), and none are taken. */
+export function takeOrLack(tokens: SharedTokens, cost: number, nowMs: number): ErrorFacts | null {
+  let lack: ErrorFacts | null = null;
   change(tokens, (fullAtMs) => {
     const { error, fullAtMs: after } = afterTaking(fullAtMs, tokens, cost, nowMs);
-    if (error !== null) throw errorFromFacts(error);
+    lack = error;
     return after;
   });
+  return lack;
 }
 
 /** Why the bucket has not even the token of the smallest request (`rateLimited`); null: it has. None is taken. */

@@ -17,11 +17,11 @@ import { measured } from '../disk/meter.js';
 import type { ExplainPlace } from '../explain/explainer.js';
 import { forgetPlans, seenPlans } from '../explain/seen-plans.js';
 import { toldIn } from '../explain/told.js';
-import { giveBackTokens, lackOf, type SharedTokens, takeTokens } from '../limits/tokens.js';
+import { lackOf } from '../limits/tokens.js';
 import { HeldMemory } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
-import { isWeighed, weightOf } from '../requests/weigh.js';
+import { weightOf } from '../requests/weigh.js';
 import { unkeyedShards } from '../sharding/keys.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
@@ -42,6 +42,7 @@ import type {
   Sleeping,
   SpreadCollection,
   ToReader,
+  WriteOperation,
 } from '../threads/messages.js';
 import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns } from '../threads/scratch-turns.js';
@@ -51,6 +52,7 @@ import { pointsElsewhere } from './cross-collection.js';
 import { lackAsUnavailable } from './lack.js';
 import { runRead } from './operations.js';
 import { runPortion } from './portion/run.js';
+import { paid, payWrite } from './rates.js';
 import { SeenScans } from './seen-scans.js';
 import { chosenSnapshots } from './snapshot/chosen-shards.js';
 import { collectionOf, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot/snapshot-view.js';
@@ -203,13 +205,27 @@ export class Reader {
   }
 
   /**
-   * Why a request for a collection, by its name or alias, is refused whatever its body says (`rateLimited`); null: nobody here knows a reason. It is
+   * Why a read of a collection, by its name or alias, is refused whatever its body says (`rateLimited`); null: nobody here knows a reason. It is
    * asked before anything is made of the request, so that a refusal costs others little.
    */
-  refusalOf(collection: string, kind: SharedTokens['kind']): ErrorFacts | null {
+  refusalOf(collection: string): ErrorFacts | null {
     const news = this.newsOfReads;
-    const tokens = this.ownReads.collections.get(collection)?.limits?.tokens[kind] ?? null;
+    const tokens = this.ownReads.collections.get(collection)?.limits?.tokens.read ?? null;
     return news === null || tokens === null || !isNewest(news) ? null : lackOf(tokens, steadyNowMs());
+  }
+
+  /**
+   * Takes the tokens of a write for a collection, by its name or alias, and returns how many; or why it is refused (`rateLimited`). 0: the main
+   * thread decides about it. request: asked for where its body has to be looked at, which is not changed.
+   */
+  payWrite(collection: string, operation: WriteOperation, request: () => RawRequest): number | ErrorFacts {
+    const news = this.newsOfReads;
+    const own = this.ownReads.collections.get(collection);
+    const tokens = own?.limits?.tokens.write ?? null;
+    if (news === null || own === undefined || tokens === null || !isNewest(news)) return 0;
+    const [key] = own.replicas instanceof Map ? own.replicas.values() : own.replicas;
+    const params = this.replicas.get(key)?.config.params;
+    return params === undefined ? 0 : payWrite(tokens, { operation, request, params }, steadyNowMs());
   }
 
   /**
@@ -561,14 +577,6 @@ function notePlan(explain: ExplainRequest | undefined, milliseconds: number, pay
   if (explain?.planFromMs === undefined || milliseconds < explain.planFromMs) return;
   const plan = explain.explanation?.summary ?? seenPlans(payloads);
   if (plan !== null) explain.plan = plan;
-}
-
-/** Takes the tokens of a read; what comes back gives them back. Errors: `rateLimited`; those of decoding. */
-function paid(tokens: SharedTokens | null, operation: ReadOperation, request: RawRequest): () => void {
-  if (tokens === null) return () => {};
-  const cost = isWeighed(operation) ? weightOf({ kind: 'read', operation, request }) : 1;
-  takeTokens(tokens, cost, steadyNowMs());
-  return () => giveBackTokens(tokens, cost);
 }
 
 /** Whether the main thread would answer with this error, too. In a cluster it asks other replicas after those that this one may have alone. */

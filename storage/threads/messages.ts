@@ -99,6 +99,8 @@ export interface RawRequest {
   readonly limits?: RequestLimits;
   /** The collections that the request may name, its own included; absent: all. Checked wherever the request is decoded. */
   readonly grants?: Grants;
+  /** Tokens that the thread with the client's connection has taken for a write. Absent: none yet. */
+  readonly paid?: number;
   /** Set for a read that quick ones should not wait for. */
   readonly heavy?: HeavyRead;
   /** Consistency of a read in a cluster; absent if one replica of each shard is enough. */

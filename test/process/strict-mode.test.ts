@@ -183,7 +183,9 @@ test('a node refuses what goes beyond the limits of a collection, by name, over 
   });
 
   await t.test('a bucket of reads is one for all threads and both doors, and says when to come again', async () => {
-    await client.result('PATCH', '/collections/free', { strict_mode_config: { enabled: true, read_rate_limit: 5, write_rate_limit: 3 } });
+    await client.result('PATCH', '/collections/free', {
+      strict_mode_config: { enabled: true, read_rate_limit: 5, write_rate_limit: 3, upsert_max_batchsize: 150 },
+    });
     const count = (door: RestClient) => door.call('POST', '/collections/free/points/count', {});
     const answers = await Promise.all(doors.map(count));
     assert.equal(answers.filter(({ status }) => status === 200).length, 5);
@@ -199,6 +201,10 @@ test('a node refuses what goes beyond the limits of a collection, by name, over 
     const points = (count: number) => ({ points: Array.from({ length: count }, (_, id) => ({ id, vector: [1, 1] })) });
     const write = (count: number) => client.call('PUT', '/collections/free/points?wait=true', points(count));
     assert.match((await write(4)).text, /request larger than rate limiter capacity/);
+    // The thread with the connection has taken its tokens before another one finds it too large.
+    const long = { points: [1, 2, 3].map((id) => ({ id, vector: [1, 1], payload: { pad: 'x'.repeat(50) } })) };
+    const tooLong = await client.call('PUT', '/collections/free/points?wait=true', long);
+    assert.deepEqual([tooLong.status, tooLong.headers['troupe-limit']], [400, 'upsert_max_batchsize'], tooLong.text);
     assert.equal((await write(2)).status, 200);
     assert.equal((await write(2)).status, 429);
     assert.equal((await write(1)).status, 200);

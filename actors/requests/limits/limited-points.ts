@@ -1,7 +1,8 @@
 /** Applies the limits of collections and of the node to requests about points. */
 
+import { TroupeError } from '../../../protocols/errors.js';
 import type { RequestLimits } from '../../../protocols/model/limits.js';
-import { checkToken, takeTokens } from '../../../storage/limits/tokens.js';
+import { checkToken, giveBackTokens, takeTokens } from '../../../storage/limits/tokens.js';
 import { isWeighed } from '../../../storage/requests/weigh.js';
 import type { RawRequest, ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
 import type { MemoryRoom } from '../../context/memory-room.js';
@@ -46,7 +47,7 @@ export function limitedPoints(points: PointsApi, { clock, engine, find, limits, 
     const limited = { ...request, limits: own };
     const tokens = limits.tokensOf(found, 'write');
     const params = (found.record?.config ?? found.entry?.config)?.params;
-    if (tokens === null || params === undefined) return limited;
+    if (tokens === null || params === undefined || request.paid !== undefined) return limited;
     const cost = isWeighed(operation) ? await engine.weigh({ kind: 'write', operation, request: limited, params }) : 1;
     takeTokens(tokens, cost, clock.nowMs());
     return limited;
@@ -56,6 +57,13 @@ export function limitedPoints(points: PointsApi, { clock, engine, find, limits, 
   function checkRate(found: Found, kind: 'read' | 'write'): void {
     const tokens = limits.tokensOf(found, kind);
     if (tokens !== null) checkToken(tokens, clock.nowMs());
+  }
+
+  /** What is refused costs no tokens, also where they were taken before anybody knew. */
+  function giveBack(found: Found, { paid }: RawRequest, error: unknown): void {
+    const tokens = limits.tokensOf(found, 'write');
+    const isRefused = error instanceof TroupeError && error.outcome === 'none';
+    if (paid !== undefined && tokens !== null && isRefused) giveBackTokens(tokens, paid);
   }
 
   return {
@@ -69,10 +77,15 @@ export function limitedPoints(points: PointsApi, { clock, engine, find, limits, 
     write: async (name, operation, wait, request) => {
       checkGrowth(room, operation, request.body?.byteLength ?? 0);
       const found = find(name);
-      checkRate(found, 'write');
-      const own = limits.ofWrite(found, operation);
-      const limited = own === null ? request : await limitedWrite(found, operation, request, await own);
-      return gate.enter(request.deadlineMs, () => points.write(name, operation, wait, limited));
+      if (request.paid === undefined) checkRate(found, 'write');
+      try {
+        const own = limits.ofWrite(found, operation);
+        const limited = own === null ? request : await limitedWrite(found, operation, request, await own);
+        return await gate.enter(request.deadlineMs, () => points.write(name, operation, wait, limited));
+      } catch (error) {
+        giveBack(found, request, error);
+        throw error;
+      }
     },
   };
 }

@@ -44,6 +44,8 @@ export interface RestCall {
   readonly isGone: () => boolean;
   /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
+  /** As in `PointsCall`. */
+  readonly paid?: number | undefined;
   /** The value of a header by its name in lower case. */
   readonly field: RequestOrigin['field'];
   /** Of a call that is part of a trace. */
@@ -138,12 +140,12 @@ async function read(services: DoorServices, route: ReadRoute, call: RestCall, st
 }
 
 async function write(services: DoorServices, route: WriteRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { caller, path, query, trace } = call;
+  const { caller, paid, path, query, trace } = call;
   const { wait, timeoutSeconds } = checkedWrite(path, query);
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
   const own = { path, query: query as Query, body, caller, consistency: undefined, timeoutSeconds, trace, unknownFields };
-  const raw = pointsRequest(services, own);
+  const raw = pointsRequest(services, { ...own, paid });
   const result = await services.node.write(path.collection_name as string, route.engine, wait, raw);
   noteUnknown(services, route, unknownFields);
   return resultReply(result, services.monotonicMs() - started, raw);

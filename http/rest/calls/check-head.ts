@@ -10,7 +10,7 @@ import {
   type UpdateParameters,
   updateParameters,
 } from '../../../protocols/rest/parameters.js';
-import type { ReadOperation } from '../../../storage/threads/messages.js';
+import type { ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
 import type { Endpoint } from '../../context/endpoint.js';
 
 type Path = Readonly<Record<string, string>>;
@@ -19,8 +19,9 @@ type Path = Readonly<Record<string, string>>;
 export type HeadRow = Pick<Endpoint, 'access' | 'method' | 'path'> &
   (
     | { readonly kind: 'read'; readonly engine: ReadOperation }
+    | { readonly kind: 'write'; readonly engine: WriteOperation }
     /** Of `upload` and `download` the body or the answer is an archive. */
-    | { readonly kind: 'write' | 'node' | 'upload' | 'download' }
+    | { readonly kind: 'node' | 'upload' | 'download' }
   );
 
 /** Whether requests of this method have a body. */

@@ -12,7 +12,7 @@ import { type CallTrace, takeTrace } from '../../../protocols/model/explanation.
 import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import { steadyNowMs } from '../../../storage/threads/clock.js';
-import type { HeavyRead } from '../../../storage/threads/messages.js';
+import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
 import { decideAccess, denialError } from '../../access/decide.js';
 import type { KnownCallers } from '../../access/known-callers.js';
 import { noRoomFor } from '../../context/answer.js';
@@ -40,7 +40,7 @@ import type { DoorRow, FromDoor, ReaderDoorSettings, ToDoor } from './messages.j
 import { PipedConnections } from './piped.js';
 
 /** The part of a reader that answers without the main thread. */
-export type LoneReader = Pick<Reader, 'memory' | 'readAlone' | 'refusalOf'>;
+export type LoneReader = Pick<Reader, 'memory' | 'readAlone' | 'refusalOf' | 'payWrite'>;
 
 /** What comes of a read that this thread tries to answer. */
 type ReadReply = RestReply | 'heavy' | null;
@@ -165,6 +165,7 @@ export class ReaderDoor {
     const startedMs = performance.now();
     const refused = this.callers === null ? null : this.#refusal(request, row);
     if (refused !== null) return this.#counted(request, refused, startedMs);
+    if (row.kind === 'write') return this.#write(request, row, startedMs);
     const reply = row.isFixed ? this.#fixedReply(at, startedMs) : this.#read(request, row, startedMs);
     if (reply instanceof Promise) return reply.then((later) => this.#counted(request, later, startedMs));
     if (reply === null && row.isFixed) return this.#askFixed(request, startedMs);
@@ -202,7 +203,27 @@ export class ReaderDoor {
     setTimeout(() => this.#post({ kind: 'counted', counts: this.#byCollection.take() }), TELL_COUNTS_MS).unref();
   }
 
-  /** The reply to a read, or to what is refused for its rate; else as `readAlone`. */
+  /** Hands a write on, if it is not refused for its rate. */
+  #write(request: FastRequest, row: DoorRow & { kind: 'write' }, startedMs: number): RestReply | Promise<RestReply | null> {
+    const { body, found } = request;
+    const { caller, path, query } = found;
+    // Only the main thread knows whether the point is there that such a token wants.
+    if (caller.kind === 'token' && caller.valueExists !== null) return this.#ask(request);
+    let paying: ReturnType<LoneReader['payWrite']>;
+    try {
+      const { timeoutSeconds } = checkedWrite(path, query);
+      const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
+      const raw = (): RawRequest => pointsRequest(this.#services, { ...own, consistency: undefined, timeoutSeconds });
+      paying = this.reader.payWrite(path.collection_name as string, row.engine, raw);
+    } catch {
+      // The main thread meets it again, and tells it.
+      return this.#ask(request);
+    }
+    if (typeof paying === 'number') return this.#ask(request, undefined, paying);
+    return this.#counted(request, refusalReply(paying, row, performance.now() - startedMs), startedMs) as RestReply;
+  }
+
+  /** The reply to a read, or as `readAlone`. */
   #read(request: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
     const { body, found, trace } = request;
     const { caller, path, query } = found;
@@ -210,14 +231,10 @@ export class ReaderDoor {
       // Only the main thread knows whether the point is there that such a token wants.
       if (caller.kind === 'token' && caller.valueExists !== null) return null;
       const name = path.collection_name as string;
-      if (row.kind === 'write') {
-        checkedWrite(path, query);
-        return this.#refusedForRate(name, row.kind, row, startedMs);
-      }
       if (row.kind !== 'read') return null;
       const parameters = checkedRead(row.engine, path, query);
-      const refused = this.#refusedForRate(name, row.kind, row, startedMs);
-      if (refused !== null) return refused;
+      const refused = this.reader.refusalOf(name);
+      if (refused !== null) return refusalReply(refused, row, performance.now() - startedMs);
       const unknownFields = noUnknownFields(this.settings.refuseUnknown);
       const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
       const raw = pointsRequest(this.#services, { ...own, ...parameters, trace, unknownFields });
@@ -234,11 +251,6 @@ export class ReaderDoor {
       // A bug: the main thread meets it again, and logs it.
       return error instanceof TroupeError ? errorReply(error, row, performance.now() - startedMs) : null;
     }
-  }
-
-  #refusedForRate(collection: string, kind: 'read' | 'write', row: DoorRow, startedMs: number): RestReply | null {
-    const refusal = this.reader.refusalOf(collection, kind);
-    return refusal === null ? null : refusalReply(refusal, row, performance.now() - startedMs);
   }
 
   #noteSlow({ found, head }: FastRequest, { name: operation }: DoorRow, milliseconds: number, plan: string | null): void {
@@ -278,13 +290,13 @@ export class ReaderDoor {
     return this.#ask(request, heavy);
   }
 
-  #ask({ body, found, head, trace }: FastRequest, heavy?: HeavyRead): Promise<RestReply | null> {
+  #ask({ body, found, head, trace }: FastRequest, heavy?: HeavyRead, paid = 0): Promise<RestReply | null> {
     const id = this.#nextId++;
     const { at, path } = found;
     const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
     const { credential, query, url } = head;
     const fields = idFields((name) => headField(head, name));
-    this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy, isTraced: trace !== undefined }, transfer);
+    this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy, paid, isTraced: trace !== undefined }, transfer);
     return new Promise((resolve) => {
       this.#calls.set(id, (reply, told) => {
         if (trace !== undefined) takeTrace(trace, told);

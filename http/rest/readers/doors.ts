@@ -53,7 +53,7 @@ export async function openRestInReaders(
       services.slow.note(message.request);
       return;
     }
-    const { at, body, credential, fields, heavy, id, isTraced, path, query, url } = message;
+    const { at, body, credential, fields, heavy, id, isTraced, paid, path, query, url } = message;
     const trace: CallTrace | undefined = isTraced ? emptyTrace() : undefined;
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as PlainRoute,
@@ -65,6 +65,7 @@ export async function openRestInReaders(
       body: () => body,
       isGone: () => heavy?.gone[0] === 1,
       heavy,
+      paid,
       field: (name) => fields[name],
       trace,
     });
@@ -107,6 +108,7 @@ function rowOf(route: Route): DoorRow {
     case 'read':
       return { ...row, kind: 'read', engine: route.engine };
     case 'write':
+      return { ...row, kind: 'write', engine: route.engine };
     case 'node':
     case 'upload':
     case 'download':

@@ -70,6 +70,8 @@ export interface DoorCall {
   readonly fields: Readonly<Record<string, string>>;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;
+  /** Tokens that the reader has taken for a write. */
+  readonly paid: number;
   /** The call is part of a trace. */
   readonly isTraced: boolean;
 }

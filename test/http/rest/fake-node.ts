@@ -231,6 +231,8 @@ export interface HarnessOptions extends Partial<RestOptions> {
   readonly readAlone?: LoneReader['readAlone'];
   /** Of a reader's server. Default: nothing is refused for its rate. */
   readonly refusalOf?: LoneReader['refusalOf'];
+  /** Of a reader's server. Default: the main thread decides. */
+  readonly payWrite?: LoneReader['payWrite'];
   /** Null and left out: none is slow. */
   readonly slowRequestMs?: number | null;
 }
@@ -317,7 +319,12 @@ export async function openDoor(options: HarnessOptions = {}): Promise<Harness> {
     readers:
       options.readAlone === undefined
         ? null
-        : oneReader({ memory: services.memory.ledger, readAlone: options.readAlone, refusalOf: options.refusalOf ?? (() => null) }),
+        : oneReader({
+            memory: services.memory.ledger,
+            readAlone: options.readAlone,
+            refusalOf: options.refusalOf ?? (() => null),
+            payWrite: options.payWrite ?? (() => 0),
+          }),
   });
   const close = async (graceMs: number): Promise<void> => {
     await door.close(graceMs);

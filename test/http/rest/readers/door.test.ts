@@ -41,8 +41,12 @@ test('what is beyond its rate is refused by the reader as by the main thread, be
   const asked: string[] = [];
   const harness = await openDoor({
     readAlone: () => assert.fail('the body was looked at'),
-    refusalOf: (collection, kind) => {
-      asked.push(`${kind} ${collection}`);
+    refusalOf: (collection) => {
+      asked.push(`read ${collection}`);
+      return facts;
+    },
+    payWrite: (collection, operation) => {
+      asked.push(`${operation} ${collection}`);
       return facts;
     },
   });
@@ -59,7 +63,7 @@ test('what is beyond its rate is refused by the reader as by the main thread, be
     assert.deepEqual([told.status, told.text.replace(/"time":.*/, '')], [thrown.status, thrown.body.toString().replace(/"time":.*/, '')]);
     for (let at = 0; at < thrown.headers.length; at += 2) assert.equal(headers.get(thrown.headers[at] as string), thrown.headers[at + 1]);
   }
-  assert.deepEqual(asked, ['read c', 'write c', 'write c']);
+  assert.deepEqual(asked, ['read c', 'upsertPoints c', 'deleteFieldIndex c']);
   assert.deepEqual(harness.node.asked, []);
   assert.deepEqual(
     harness.services.stats.counts().map(({ durations, status }) => [status, durations.count]),
@@ -68,6 +72,18 @@ test('what is beyond its rate is refused by the reader as by the main thread, be
       [429, 1],
       [429, 1],
     ],
+  );
+});
+
+test('a write goes to the main thread with the tokens that the reader has taken for it, and without any where it has taken none', async (t) => {
+  const payments = [3, 0];
+  const harness = await openDoor({ readAlone: () => null, payWrite: () => payments.shift() as number });
+  t.after(() => harness.door.close(0));
+  await harness.node.createCollection('c', decodeCreateCollection({}, BUILT_IN_DEFAULTS));
+  for (let at = 0; at < 2; at++) await fetch(`${harness.url}/collections/c/points`, { method: 'PUT', body: '{"points":[]}' });
+  assert.deepEqual(
+    harness.node.asked.map(({ request }) => request.paid),
+    [3, undefined],
   );
 });
 
