@@ -8,7 +8,9 @@ export type PeerMessage =
   | { readonly kind: 'raft'; readonly message: RaftMessage }
   /** Asks for `applied` as soon as the receiver has carried out everything up to `index` in its actors. */
   | { readonly kind: 'awaitApplied'; readonly index: number }
-  | { readonly kind: 'applied'; readonly index: number };
+  | { readonly kind: 'applied'; readonly index: number }
+  /** The sender's disk is nearly full. Said again and again as long as it is so. */
+  | { readonly kind: 'diskFull' };
 
 /** To an address, outside of any stream. */
 export type PeerRequest =

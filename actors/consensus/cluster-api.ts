@@ -128,6 +128,8 @@ export interface ClusterStatus {
   readonly carriedOut: number;
   /** There has been no leader for so long that requests which need one are refused. */
   readonly leaderless: boolean;
+  /** Peers whose disk is full, this one among them, as far as this node knows (Disk-D4). */
+  readonly fullPeers: ReadonlySet<PeerId>;
   /** This node knows everything that was agreed before its process started. */
   readonly caughtUp: boolean;
   /** Number of operations that are committed and not yet applied, or proposed here and not yet answered. */

@@ -11,6 +11,7 @@ import { noteDeadReplicas } from './agreed/health.js';
 import { noticesOf } from './agreed/notices.js';
 import { DRAFT_ACTS } from './drive.js';
 import { becomeRemoved, breakDown } from './leaving.js';
+import { noteDiskFull, noteOwnDiskFull } from './membership/full-disks.js';
 import { takeRequest } from './membership/peer-requests.js';
 import { handOverLeadership, removePeerIfEmpty } from './membership/remove-peer.js';
 import { noteContact, noteEnd, notePledge } from './membership/survivor.js';
@@ -48,8 +49,9 @@ export const MEMBER_ROW: Row<ConsensusMessage, ConsensusDraft, void> = {
   written: noteWritten,
   carriedOut: noteCarriedOut,
   replicasDied: noteDeadReplicas,
+  diskFilled: noteOwnDiskFull,
   announceAnswered: noteAnnounceAnswer,
-  handOver: handOverLeadership,
+  handOver: (draft) => handOverLeadership(draft, () => true),
   submit: submitForCaller,
   barrier: readForCaller,
   removePeer: removeForCaller,
@@ -82,7 +84,8 @@ function takeReceived(draft: ConsensusDraft, { from, messages }: MessageOf<'rece
   for (const message of messages) {
     if (message.kind === 'raft') takeRaft(draft, message.message);
     else if (message.kind === 'awaitApplied') noteAsked(draft, from, message.index);
-    else noteApplied(draft, from, message.index);
+    else if (message.kind === 'applied') noteApplied(draft, from, message.index);
+    else noteDiskFull(draft, from);
   }
 }
 

@@ -61,6 +61,8 @@ export type ConsensusMessage =
   | ({ readonly kind: 'carriedOut' } & CarriedOut)
   /** These replicas of this node do not serve and are not being repaired. */
   | { readonly kind: 'replicasDied'; readonly replicas: readonly OwnReplica[] }
+  /** This node's disk is full (Disk-D4). Said at each tick as long as it is so. */
+  | { readonly kind: 'diskFilled' }
   /** The result of `announce`; null if it is agreed. */
   | { readonly kind: 'announceAnswered'; readonly error: ErrorFacts | null }
   /** The node is about to stop. */

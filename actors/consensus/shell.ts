@@ -24,6 +24,8 @@ export interface ConsensusProps {
   readonly node: ActorRef<NodeMessage>;
   /** Replicas of this node that do not serve. */
   readonly deadReplicas: () => readonly OwnReplica[];
+  /** Whether this node's disk counts as full (Disk-D4). */
+  readonly isDiskFull: () => boolean;
   readonly local: LocalData;
 }
 
@@ -144,6 +146,7 @@ const EFFECTS: Row<ConsensusEffect, ConsensusShell, void> = {
     refs.cancelTick();
     refs.cancelTick = context.after(context.props.options.tickMs, { kind: 'tick' });
     reportDeadReplicas(context);
+    if (context.props.isDiskFull()) context.report({ kind: 'diskFilled' });
   },
   log: ({ context }, { level, text }) => context.log[level](text),
   // The message that brought `replyTo` tells its type.

@@ -132,6 +132,7 @@ function becomeMember(settings: Settings, identity: PeerIdentity, beginning: Beg
     leaderlessTicks: 0,
     connected: new Set(),
     heardTicks: new Map(),
+    fullTicks: new Map(),
     peers: members,
     logBytes: 0,
     snapshotBytes: stored.snapshot?.data.length ?? 0,

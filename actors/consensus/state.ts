@@ -90,6 +90,8 @@ export interface MemberConsensus {
   readonly connected: ReadonlySet<PeerId>;
   /** For each peer, the tick at which it was last heard. */
   readonly heardTicks: ReadonlyMap<PeerId, number>;
+  /** For each peer that has said that its disk is full, and for this one, the tick at which it was said last. */
+  readonly fullTicks: ReadonlyMap<PeerId, number>;
   /** The members that the transport was given last. */
   readonly peers: readonly Member[];
   /** logBytes: payload bytes applied since the newest snapshot. snapshotBytes: bytes of that snapshot. */

@@ -43,6 +43,7 @@ const REFUSE_ALL: Row<ConsensusMessage, NoMember, ConsensusStep> = {
   writeFailed: ignore,
   carriedOut: ignore,
   replicasDied: ignore,
+  diskFilled: ignore,
   announceAnswered: ignore,
   handOver: ignore,
   submit: refuseOutside,

@@ -13,12 +13,14 @@ import { mayServe } from './agreed/catching-up.js';
 import { silentPeers } from './agreed/health.js';
 import type { ClusterStatus } from './cluster-api.js';
 import { isAloneWithout } from './membership/alone.js';
+import { fullPeers } from './membership/full-disks.js';
 import { pledgeHeld } from './membership/survivor.js';
 import type { ConsensusMessage } from './messages.js';
 import { isLeaderless } from './proposals/readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
 
 const NO_LEADS: Leads = new Map();
+const NOBODY: ReadonlySet<PeerId> = new Set();
 
 export class ConsensusView {
   /** The consensus actor; null until it is started. */
@@ -91,6 +93,7 @@ export class ConsensusView {
       lastIndexAtStart: this.#lastIndexAtStart ?? 0,
       leadsAtStart: this.#leadsAtStart ?? NO_LEADS,
       isAloneWithout: isAlone,
+      full: state.fullTicks.size === 0 ? NOBODY : fullPeers(state),
     });
   }
 
@@ -164,6 +167,7 @@ export class ConsensusView {
       raft: member?.raft ?? null,
       pledgedBy: member === null ? null : pledgeHeld(member),
       carriedOut: member?.carrying.carriedOut ?? 0,
+      fullPeers: member === null ? NOBODY : fullPeers(member),
       leaderless: member !== null && isLeaderless(member),
       caughtUp: this.#caughtUp,
       pendingOperations: member === null ? 0 : pendingOperations(member),

@@ -11,7 +11,7 @@ type Growth = Pick<MemoryRoom, 'committedBytes' | 'copyBytesMax'>;
 export class CopyRoom {
   /** disk: null for a node that looks at no disk. */
   constructor(
-    private readonly disk: CopyDisk | null,
+    private readonly disk: Pick<CopyDisk, 'refuseCopy'> | null,
     private readonly memory: Growth,
   ) {}
 

@@ -2,7 +2,7 @@
 
 import { heirOf } from '../../cluster/plans/leadership.js';
 import { TroupeError } from '../../protocols/errors.js';
-import type { CollectionClusterUpdate } from '../../protocols/model/cluster.js';
+import type { CollectionClusterUpdate, PeerId } from '../../protocols/model/cluster.js';
 import { recordOf } from '../consensus/proposals/prepare.js';
 import { HAND_OVER_MS } from '../transfers/start.js';
 import type { Routes } from './routes.js';
@@ -45,10 +45,11 @@ function isRefusal(error: unknown): boolean {
 
 /** Asks the leader once to hand over. Errors: `notFound`; those of the call. */
 async function tryHandOver(routes: Routes, collection: string, { peerId, shardId }: Dropped, timeoutMs: number): Promise<void> {
-  const { agreed, connected, peerId: self } = routes.assignments;
+  const { agreed, connected, full, peerId: self } = routes.assignments;
   if (agreed === null) return;
   const { name } = recordOf(collection, agreed);
-  const heir = heirOf(agreed, { collection: name, shardId }, (peer) => peer === self || connected.has(peer));
+  const isReachable = (peer: PeerId) => peer === self || connected.has(peer);
+  const heir = heirOf(agreed, { collection: name, shardId }, isReachable, (peer) => full.has(peer));
   if (heir === null || heir.from !== peerId) return;
   const { term, to, uid } = heir;
   const shard = { collection: name, uid, shardId };

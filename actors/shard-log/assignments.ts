@@ -51,6 +51,8 @@ export interface Shown {
   readonly leadsAtStart: Leads;
   /** See `Assignments.isAloneWithout`. */
   readonly isAloneWithout: (peer: PeerId) => boolean;
+  /** See `Assignments.full`. */
+  readonly full: ReadonlySet<PeerId>;
 }
 
 export class Assignments {
@@ -59,6 +61,7 @@ export class Assignments {
   #leads = false;
   #connected: ReadonlySet<PeerId> = new Set();
   #isAloneWithout: (peer: PeerId) => boolean = () => false;
+  #full: ReadonlySet<PeerId> = new Set();
   #lastIndexAtStart = 0;
   #leadsAtStart: Leads = new Map();
   #serves = true;
@@ -122,6 +125,11 @@ export class Assignments {
     return this.#connected;
   }
 
+  /** Peers whose disk is full, this one among them (Disk-D4). */
+  get full(): ReadonlySet<PeerId> {
+    return this.#full;
+  }
+
   /**
    * Whether this peer is away and nothing can be agreed on without it, nor without this node: no shard that this node leads gets another
    * leader.
@@ -136,7 +144,7 @@ export class Assignments {
   }
 
   /** Takes the newest agreed state and other facts from consensus. */
-  show({ agreed, connected, isAloneWithout, lastIndexAtStart, leads, leadsAtStart, peerId, serves }: Shown): void {
+  show({ agreed, connected, full, isAloneWithout, lastIndexAtStart, leads, leadsAtStart, peerId, serves }: Shown): void {
     const before = this.#agreed;
     const isSameSelf = this.#serves === serves && this.#peerId === peerId;
     const readsAsBefore = isSameSelf && isSameButCollections(before, agreed) && isSameSet(this.#connected, connected);
@@ -146,6 +154,7 @@ export class Assignments {
     this.#serves = serves;
     this.#connected = connected;
     this.#isAloneWithout = isAloneWithout;
+    this.#full = full;
     this.#agreed = agreed;
     this.#peerId = peerId;
     const isSameCollections = before?.collections === agreed.collections;

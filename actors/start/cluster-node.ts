@@ -55,6 +55,7 @@ export function startClusterNode(base: NodeBase, options: ClusterOptions): Clust
     replicas: () => replicaDetails(view, engine, reportFacts(services, clock)),
     deadReplicas: () => deadReplicas(view, store),
     hasGoneAlone: () => hasGoneAlone(assignments, view),
+    isDiskFull: () => base.options.disk?.isFull ?? false,
     transfers: (board) =>
       transfersProps(services, view, options, board, clock, {
         asked,

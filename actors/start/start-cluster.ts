@@ -39,13 +39,14 @@ export interface ClusterParts {
   readonly replicas: () => PeerDetails['replicas'];
   /** Replicas of this node that do not serve. */
   readonly deadReplicas: () => readonly OwnReplica[];
+  readonly isDiskFull: () => boolean;
   /** Whether this node may have acknowledged something alone (Log-L9). */
   readonly hasGoneAlone: () => boolean;
   readonly transfers: (board: TransferBoard) => TransfersProps;
 }
 
 export function startCluster(parts: ClusterParts): StartedCluster {
-  const { answer, assignments, calls, clock, deadReplicas, hasGoneAlone, options, replicas, timers, transfers } = parts;
+  const { answer, assignments, calls, clock, deadReplicas, hasGoneAlone, isDiskFull, options, replicas, timers, transfers } = parts;
   const board = new TransferBoard();
   const view = new ConsensusView(clock, assignments);
   const link: ConsensusLink = new ConsensusLink(options.transport, view, () => detailsOf(view, link, replicas()), answer, hasGoneAlone);
@@ -56,7 +57,7 @@ export function startCluster(parts: ClusterParts): StartedCluster {
     propose,
     startConsensus: (context, local) => {
       context.spawn(transfersBehaviour(), TRANSFERS, transfers(board));
-      return context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, local });
+      return context.spawn(consensusBehaviour(), CONSENSUS, { options, view, link, node: context.self, deadReplicas, isDiskFull, local });
     },
     peerId: () => view.peerId,
     checkKnows: () => view.checkKnows(),

@@ -10,6 +10,9 @@ import type { IncomingFiles, RunOutcome, TransferRun } from '../../cluster/trans
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 
+/** Why a lead goes to another peer: its peer is drained, or its disk is full, or others lead less. */
+export type WhyHandedOver = 'leaving' | 'full' | 'spread';
+
 /** The cluster as this node sees it at a tick. */
 export interface Sight {
   /** Null until it is known, and once this node is part of it no more. */
@@ -19,6 +22,8 @@ export interface Sight {
   readonly leads: boolean;
   /** Peers that it is connected with, and itself. */
   readonly reachable: ReadonlySet<PeerId>;
+  /** Peers whose disk is full. */
+  readonly full: ReadonlySet<PeerId>;
   /** Leads of this node, whose files are gone. */
   readonly givingBack: readonly GivingBack[];
   /** Names of comparisons that were asked for and have not begun, oldest first. */
@@ -39,7 +44,7 @@ export type TransfersMessage =
       readonly error: ErrorFacts | null;
     }
   /** Null: it is agreed. */
-  | { readonly kind: 'handedOver'; readonly handOver: HandOver; readonly error: ErrorFacts | null }
+  | { readonly kind: 'handedOver'; readonly handOver: HandOver; readonly why: WhyHandedOver; readonly error: ErrorFacts | null }
   | { readonly kind: 'gaveBack'; readonly lead: GivingBack; readonly error: ErrorFacts | null }
   /** The actor of a transfer or a migration crashed too often and is stopped. */
   | { readonly kind: 'childGaveUp'; readonly name: string; readonly error: ErrorFacts };
@@ -68,9 +73,14 @@ export type TransfersEffect =
   /** Comparisons that were asked for, and that are no more this node's to make. */
   | { readonly kind: 'forgetAsked'; readonly names: readonly string[] }
   /** A `handedOver` at the end. */
-  | { readonly kind: 'handOver'; readonly handOver: HandOver }
+  | { readonly kind: 'handOver'; readonly handOver: HandOver; readonly why: WhyHandedOver }
   /** A `gaveBack` at the end. */
   | { readonly kind: 'giveBack'; readonly lead: GivingBack }
   | { readonly kind: 'tellGivenBack'; readonly lead: GivingBack; readonly error: ErrorFacts | null }
-  | { readonly kind: 'countHandOver'; readonly handOver: HandOver; readonly error: ErrorFacts | null }
+  | {
+      readonly kind: 'countHandOver';
+      readonly handOver: HandOver;
+      readonly why: WhyHandedOver;
+      readonly error: ErrorFacts | null;
+    }
   | { readonly kind: 'count'; readonly ended: Extract<TransfersMessage, { kind: 'comparisonEnded' }> };

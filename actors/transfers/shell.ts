@@ -11,7 +11,7 @@ import type { MigrationPorts } from '../migration/ports.js';
 import { describeMigration, migrationBehaviour } from '../migration/shell.js';
 import type { ActorContext, Behaviour } from '../runtime/behaviour.js';
 import type { TransferBoard } from './board.js';
-import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
+import type { Sight, TransfersEffect, TransfersMessage, WhyHandedOver } from './messages.js';
 import type { LeadingShard, TransferPorts } from './run/ports.js';
 import { describe, transferBehaviour } from './run/shell.js';
 import type { TransfersSettings, TransfersState } from './state.js';
@@ -86,10 +86,10 @@ const EFFECTS: Row<TransfersEffect, TransfersContext, void> = {
   forgetAsked: ({ props: { asked } }, { names }) => {
     for (const name of names) asked.delete(name);
   },
-  handOver: (context, { handOver }) => {
+  handOver: (context, { handOver, why }) => {
     context.props.handOver(handOver).then(
-      () => context.report({ kind: 'handedOver', handOver, error: null }),
-      (error: unknown) => context.report({ kind: 'handedOver', handOver, error: errorFacts(error) }),
+      () => context.report({ kind: 'handedOver', handOver, why, error: null }),
+      (error: unknown) => context.report({ kind: 'handedOver', handOver, why, error: errorFacts(error) }),
     );
   },
   giveBack: (context, { lead }) => {
@@ -143,13 +143,19 @@ async function repair(shard: LeadingShard, peerId: Comparison['peerId'], found: 
   }
 }
 
-function countHandOver(context: TransfersContext, { error, handOver }: EffectOf<'countHandOver'>): void {
+const WHY_HANDED_OVER: Readonly<Record<WhyHandedOver, string>> = {
+  leaving: 'as its peer is drained',
+  full: 'as its peer has a full disk',
+  spread: 'so that peers lead equally many',
+};
+
+function countHandOver(context: TransfersContext, { error, handOver, why }: EffectOf<'countHandOver'>): void {
   const { collection, from, shardId, to } = handOver;
   const { handOvers } = context.props.board;
   const what = `the lead of shard ${shardId} of ${collection} from peer ${from} to peer ${to}`;
   if (error === null) {
     handOvers.done += 1;
-    context.log.info(`${what} was handed over, so that peers lead equally many`);
+    context.log.info(`${what} was handed over, ${WHY_HANDED_OVER[why]}`);
   } else {
     handOvers.failed += 1;
     context.log.info(`${what} could not be handed over: ${error.detail}`);

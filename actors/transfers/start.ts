@@ -79,9 +79,9 @@ export function transfersProps(
 }
 
 function look({ assignments, files }: NodeServices, asked: ReadonlySet<string>): Sight {
-  const { agreed, connected, leadsAtStart, leadsCluster, peerId } = assignments;
+  const { agreed, connected, full, leadsAtStart, leadsCluster, peerId } = assignments;
   const givingBack = agreed === null ? [] : leadsToGiveBack(agreed, peerId, leadsAtStart, files.lost);
-  return { agreed, self: peerId, leads: leadsCluster, reachable: new Set([...connected, peerId]), givingBack, asked };
+  return { agreed, self: peerId, leads: leadsCluster, reachable: new Set([...connected, peerId]), full, givingBack, asked };
 }
 
 /** A replica that was made anew meanwhile, as its files were gone as well, is empty; as long as it is no transfer's target it stays so. */

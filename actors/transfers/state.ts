@@ -39,13 +39,13 @@ export interface TransfersState {
 export interface Spreading {
   /** For so many ticks nothing was going on; 0 on a node that does not lead consensus. */
   readonly restedTicks: number;
-  /** A hand-over is under way. */
-  readonly busy: boolean;
-  /** With these collections, and so many peers that answered, nothing was left to be spread: they are not gone through again. */
-  readonly spreadWith: { readonly collections: ClusterState['collections']; readonly reachable: number } | null;
+  /** Hand-overs under way. */
+  readonly underWay: number;
+  /** With these collections, and so many peers that answered and had full disks, nothing was left to be spread: they are not gone through again. */
+  readonly spreadWith: { readonly collections: ClusterState['collections']; readonly reachable: number; readonly full: number } | null;
 }
 
-export const RESTLESS: Spreading = { restedTicks: 0, busy: false, spreadWith: null };
+export const RESTLESS: Spreading = { restedTicks: 0, underWay: 0, spreadWith: null };
 
 export function watching(settings: TransfersSettings): TransfersState {
   return {

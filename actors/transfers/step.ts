@@ -2,11 +2,11 @@
  * What a node does about transfers and migrations at each look at the agreed state. No plan is kept: a start, or a new leader of a shard or of
  * consensus, goes on with what it sees.
  *
- * Its rules are Transfer-M5 to Transfer-M7, Transfer-M11 and Transfer-M14 in actors/README.md.
+ * Its rules are Transfer-M5 to Transfer-M7, Transfer-M11, Transfer-M14 and Transfer-M15 in actors/README.md.
  */
 
 import { migrationTasks } from '../../cluster/apply/migration.js';
-import { isAtRest, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
+import { type HandOver, isAtRest, planFull, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { askedComparisons, followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
 import { planHealing } from '../../cluster/transfer/healing.js';
@@ -15,7 +15,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import { decide, type Of, type Table } from '../../protocols/machine.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { become, type Step } from '../runtime/behaviour.js';
-import type { Sight, TransfersEffect, TransfersMessage } from './messages.js';
+import type { Sight, TransfersEffect, TransfersMessage, WhyHandedOver } from './messages.js';
 import { RESTLESS, type Spreading, type TransfersSettings, type TransfersState, watching } from './state.js';
 
 type TransfersStep = Step<TransfersState, TransfersEffect>;
@@ -27,6 +27,8 @@ const COMPARE_TICKS = 20;
 const GIVE_BACK_TICKS = 5;
 /** Between two hand-overs, at least. */
 const SPREAD_TICKS = 5;
+/** Most leads that go from full disks at a time: their shards take no writes meanwhile. */
+const FULL_AT_ONCE = 16;
 
 export function startTransfers(settings: TransfersSettings): TransfersStep {
   return become<TransfersState, TransfersEffect>(watching(settings), { kind: 'tickLater' });
@@ -62,12 +64,13 @@ function noteCompared(state: TransfersState, ended: MessageOf<'comparisonEnded'>
   return become<TransfersState, TransfersEffect>({ ...state, compared, comparison: null }, { kind: 'count', ended });
 }
 
-function noteHandedOver(state: TransfersState, { error, handOver }: MessageOf<'handedOver'>): TransfersStep {
+function noteHandedOver(state: TransfersState, { error, handOver, why }: MessageOf<'handedOver'>): TransfersStep {
+  const { spreading } = state;
   // Where one fails, so may the next: it is time to rest.
-  const restedTicks = error === null ? state.spreading.restedTicks : 0;
+  const restedTicks = error === null ? spreading.restedTicks : 0;
   return become<TransfersState, TransfersEffect>(
-    { ...state, spreading: { ...state.spreading, restedTicks, busy: false } },
-    { kind: 'countHandOver', handOver, error },
+    { ...state, spreading: { ...spreading, restedTicks, underWay: spreading.underWay - 1 } },
+    { kind: 'countHandOver', handOver, why, error },
   );
 }
 
@@ -175,26 +178,40 @@ function compareAsked(state: TransfersState, { asked, self }: Sight, agreed: Clu
   return { ...state, comparison: next };
 }
 
-function spread(state: TransfersState, { leads, reachable }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+function spread(
+  state: TransfersState,
+  { full, leads, reachable }: Sight,
+  agreed: ClusterState,
+  effects: TransfersEffect[],
+): TransfersState {
   const { settings, spreading } = state;
-  if (spreading.busy) return state;
+  if (spreading.underWay > 0) return state;
   const isReachable = (peerId: PeerId) => reachable.has(peerId);
-  const leaving = leads && state.ticks % SPREAD_TICKS === 0 ? planLeaving(agreed, isReachable) : null;
-  if (leaving !== null) {
-    effects.push({ kind: 'handOver', handOver: leaving });
-    return { ...state, spreading: { ...RESTLESS, busy: true } };
+  const isFull = (peerId: PeerId) => full.has(peerId);
+  const isDue = state.ticks % SPREAD_TICKS === 0;
+  if (leads && isDue) {
+    const leaving = planLeaving(agreed, isReachable, isFull);
+    if (leaving !== null) return handOver({ ...state, spreading: RESTLESS }, 'leaving', [leaving], effects);
+    const fromFull = full.size === 0 ? [] : planFull(agreed, isReachable, isFull, FULL_AT_ONCE, state.ticks / SPREAD_TICKS);
+    if (fromFull.length > 0) return handOver({ ...state, spreading: RESTLESS }, 'full', fromFull, effects);
   }
   if (settings.restTicks === 0) return state;
   if (!leads || !isAtRest(agreed)) return spreading === RESTLESS ? state : { ...state, spreading: RESTLESS };
   const rested: Spreading = { ...spreading, restedTicks: spreading.restedTicks + 1 };
-  const { spreadWith } = rested;
-  const isSpread = spreadWith?.collections === agreed.collections && spreadWith.reachable === reachable.size;
-  if (isSpread || rested.restedTicks < settings.restTicks || state.ticks % SPREAD_TICKS !== 0) return { ...state, spreading: rested };
-  const handOver = planLeadership(agreed, isReachable);
-  if (handOver === null)
-    return { ...state, spreading: { ...rested, spreadWith: { collections: agreed.collections, reachable: reachable.size } } };
-  effects.push({ kind: 'handOver', handOver });
-  return { ...state, spreading: { ...rested, busy: true } };
+  const seen: NonNullable<Spreading['spreadWith']> = { collections: agreed.collections, reachable: reachable.size, full: full.size };
+  if (isSameSeen(rested.spreadWith, seen) || rested.restedTicks < settings.restTicks || !isDue) return { ...state, spreading: rested };
+  const spreads = planLeadership(agreed, isReachable, isFull);
+  if (spreads === null) return { ...state, spreading: { ...rested, spreadWith: seen } };
+  return handOver({ ...state, spreading: rested }, 'spread', [spreads], effects);
+}
+
+function handOver(state: TransfersState, why: WhyHandedOver, handOvers: readonly HandOver[], effects: TransfersEffect[]): TransfersState {
+  for (const each of handOvers) effects.push({ kind: 'handOver', handOver: each, why });
+  return { ...state, spreading: { ...state.spreading, underWay: handOvers.length } };
+}
+
+function isSameSeen(one: Spreading['spreadWith'], other: NonNullable<Spreading['spreadWith']>): boolean {
+  return one?.collections === other.collections && one.reachable === other.reachable && one.full === other.full;
 }
 
 /** All replicas of all shards are gone through, which is not worth it at each look. */

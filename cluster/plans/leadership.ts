@@ -1,4 +1,7 @@
-/** Who leads what, spread again: a node that was away leads nothing when it is back, as leaders stay as long as they can. */
+/**
+ * Who leads what, spread again: a node that was away leads nothing when it is back, as leaders stay as long as they can. A peer whose disk is
+ * full leads nothing that another one could lead, as a leader refuses what it has no room for (Disk-D1).
+ */
 
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { ClusterState, CollectionRecord, ShardRecord } from '../state/state.js';
@@ -15,7 +18,9 @@ export interface HandOver {
   readonly term: number;
 }
 
-type IsReachable = (peerId: PeerId) => boolean;
+type IsPeer = (peerId: PeerId) => boolean;
+
+const nobody: IsPeer = () => false;
 
 /** Whether nothing goes on by which points, and with them leaders, come to other peers. */
 export function isAtRest({ collections, marks, plannedMoves }: ClusterState): boolean {
@@ -30,14 +35,15 @@ export function isAtRest({ collections, marks, plannedMoves }: ClusterState): bo
  * The hand-over that brings peers closest to leading equally many shards of a collection, and where no collection gains, of all: null
  * when none brings two peers closer. Each is a step of its own, after which the next one is found anew: so there is an end to it.
  */
-export function planLeadership(state: ClusterState, isReachable: IsReachable): HandOver | null {
+export function planLeadership(state: ClusterState, isReachable: IsPeer, isFull: IsPeer = nobody): HandOver | null {
+  const mayLead: IsPeer = (peerId) => isReachable(peerId) && !isFull(peerId);
   const ofAll = leadsOf(state.collections.values());
   let best: Candidate | null = null;
   for (const [collection, record] of state.collections) {
     const counts: LeadCounts = { ofAll, ofCollection: leadsOf([record]) };
     for (const [shardId, shard] of record.shards) {
       if (shard.leader === null || !isReachable(shard.leader)) continue;
-      const candidate = bestOf(state, { collection, record, shardId, shard }, counts, isReachable);
+      const candidate = bestOf(state, { collection, record, shardId, shard }, counts, mayLead);
       if (candidate === null || candidate.ofCollection < 0 || (candidate.ofCollection === 0 && candidate.ofAll <= 0)) continue;
       if (best === null || isBetter(candidate, best)) best = candidate;
     }
@@ -45,35 +51,65 @@ export function planLeadership(state: ClusterState, isReachable: IsReachable): H
   return best?.handOver ?? null;
 }
 
+/**
+ * The hand-overs of shards whose leaders have full disks to peers that have room, so that their writes go on: `max` at most, of more than that
+ * the `turn`-th ones, as some cannot be handed over. Shards that no other peer could lead stay where they are, so nothing is moved while all
+ * are full. What was handed over comes back by `planLeadership` when there is room again.
+ */
+export function planFull(state: ClusterState, isReachable: IsPeer, isFull: IsPeer, max: number, turn: number): HandOver[] {
+  const mayLead: IsPeer = (peerId) => isReachable(peerId) && !isFull(peerId);
+  const ofAll = leadsOf(state.collections.values());
+  const handOvers: HandOver[] = [];
+  for (const [collection, record] of state.collections) {
+    const counts: LeadCounts = { ofAll, ofCollection: leadsOf([record]) };
+    for (const [shardId, shard] of record.shards) {
+      if (shard.leader === null || !isFull(shard.leader) || !isReachable(shard.leader)) continue;
+      const handOver = bestOf(state, { collection, record, shardId, shard }, counts, mayLead)?.handOver;
+      if (handOver === undefined) continue;
+      handOvers.push(handOver);
+      // So that the next ones go to others.
+      for (const each of [counts.ofAll, counts.ofCollection]) each.set(handOver.to, (each.get(handOver.to) ?? 0) + 1);
+    }
+  }
+  if (handOvers.length <= max) return handOvers;
+  const first = (turn * max) % handOvers.length;
+  return [...handOvers.slice(first), ...handOvers.slice(0, first)].slice(0, max);
+}
+
 /** Of a peer that is drained, the next shard that it leads and whose replica there is dropped, not moved. Null: there is none. */
-export function planLeaving(state: ClusterState, isReachable: IsReachable): HandOver | null {
+export function planLeaving(state: ClusterState, isReachable: IsPeer, isFull: IsPeer = nobody): HandOver | null {
   for (const [peerId, { leaving }] of state.marks) {
     if (leaving !== 'drain' || !isReachable(peerId)) continue;
     for (const { collection, shardId, to } of planDrain(state, peerId).moves) {
-      const handOver = to === null ? heirOf(state, { collection, shardId }, isReachable) : null;
+      const handOver = to === null ? heirOf(state, { collection, shardId }, isReachable, isFull) : null;
       if (handOver?.from === peerId) return handOver;
     }
   }
   return null;
 }
 
-/** Who leads a shard best in the place of its leader: of the Active replicas' peers the one that leads least. Null: nobody could. */
+/**
+ * Who leads a shard best in the place of its leader: of the Active replicas' peers the one that leads least, and one with a full disk only where
+ * all have. Null: nobody could.
+ */
 export function heirOf(
   state: ClusterState,
   { collection, shardId }: { readonly collection: string; readonly shardId: ShardId },
-  isReachable: IsReachable,
+  isReachable: IsPeer,
+  isFull: IsPeer = nobody,
 ): HandOver | null {
   const record = state.collections.get(collection);
   const shard = record?.shards.get(shardId);
   if (record === undefined || shard === undefined) return null;
   const counts = { ofAll: leadsOf(state.collections.values()), ofCollection: leadsOf([record]) };
-  return bestOf(state, { collection, record, shardId, shard }, counts, isReachable)?.handOver ?? null;
+  const bestBy = (mayLead: IsPeer) => bestOf(state, { collection, record, shardId, shard }, counts, mayLead);
+  return (bestBy((peerId) => isReachable(peerId) && !isFull(peerId)) ?? bestBy(isReachable))?.handOver ?? null;
 }
 
 /** How many shards each peer leads. */
 interface LeadCounts {
-  readonly ofAll: ReadonlyMap<PeerId, number>;
-  readonly ofCollection: ReadonlyMap<PeerId, number>;
+  readonly ofAll: Map<PeerId, number>;
+  readonly ofCollection: Map<PeerId, number>;
 }
 
 /** With by how many more shards the giver leads than the taker would. */
@@ -95,14 +131,14 @@ function bestOf(
   { marks }: ClusterState,
   { collection, record, shard, shardId }: Place,
   { ofAll, ofCollection }: LeadCounts,
-  isReachable: IsReachable,
+  mayLead: IsPeer,
 ): Candidate | null {
   const { leader: from, term } = shard;
   if (from === null) return null;
   const gain = (counts: ReadonlyMap<PeerId, number>, to: PeerId) => (counts.get(from) ?? 0) - (counts.get(to) ?? 0) - 1;
   let best: Candidate | null = null;
   for (const [to, replica] of shard.replicas) {
-    if (to === from || replica !== 'Active' || !isReachable(to) || (marks.get(to)?.leaving ?? null) !== null) continue;
+    if (to === from || replica !== 'Active' || !mayLead(to) || (marks.get(to)?.leaving ?? null) !== null) continue;
     const handOver = { collection, uid: record.uid, shardId, from, to, term };
     const candidate = { handOver, ofAll: gain(ofAll, to), ofCollection: gain(ofCollection, to) };
     if (best === null || isBetter(candidate, best)) best = candidate;

@@ -13,6 +13,7 @@ import {
   deadIssues,
   diskIssues,
   type FoundIssue,
+  fullPeerIssues,
   memoryIssues,
   replicaLoads,
 } from './found-issues.js';
@@ -89,6 +90,7 @@ export class Advice {
     return [
       ...deadIssues(this.#deadReplicas()),
       ...diskIssues(disk.report()),
+      ...fullPeerIssues(node.cluster?.status() ?? null),
       ...memoryIssues({ budgetBytes: budget.bytes, usedBytes }, () => this.#memoryOfCollections()),
       ...(state === null ? [] : balanceIssues(replicaLoads(state), movesOf(state))),
     ];

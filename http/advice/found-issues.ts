@@ -109,6 +109,16 @@ export function diskIssues({ freeBytes, freeBytesMin, isLow }: DiskFacts): Found
   ];
 }
 
+/** Other peers whose disk is full, while writes go on elsewhere; the disk of this one is another issue. status: null without a cluster. */
+export function fullPeerIssues(status: { readonly peerId: PeerId; readonly fullPeers: ReadonlySet<PeerId> } | null): FoundIssue[] {
+  const others = [...(status?.fullPeers ?? [])].filter((peer) => peer !== status?.peerId);
+  return others.map((peer) => ({
+    id: `DISK/peer ${peer}`,
+    description: `The disk of peer ${peer} is nearly full: other peers lead its shards where they can, and shards that it alone could lead take no writes.`,
+    solution: 'Give its disk more room, or drain it, so that its replicas go to other peers.',
+  }));
+}
+
 /** Replicas that every peer which takes some has; null: not a matter here. */
 export function replicaLoads({ collections, marks, membership }: ClusterState): Loads {
   const loads = new Map<PeerId, number>();

@@ -69,7 +69,8 @@ export async function collectionReplicas({ identity, node, nowMs }: DoorServices
     const local = node.exists(name) ? node.localShards(name) : new Map();
     const own = state.collections.has(name) ? name : (state.aliases.get(name) ?? name);
     const now = nowMs();
-    return result(collectionReport(record, cluster.status().peerId, local, (transfer) => cluster.transfers.comment(own, transfer, now)));
+    const { fullPeers, peerId } = cluster.status();
+    return result(collectionReport(record, peerId, local, fullPeers, (transfer) => cluster.transfers.comment(own, transfer, now)));
   }
   // One whose configuration cannot be read refuses, as its information does.
   node.info(name);

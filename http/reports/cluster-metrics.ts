@@ -43,6 +43,8 @@ export function writeCluster(writer: MetricsWriter, cluster: ClusterApi | null):
   const connections = [...status.connections];
   writer.family('cluster_peer_connected', 'gauge', 'whether there is a connection to the peer');
   for (const [peer, { connected }] of connections) writer.sample('cluster_peer_connected', { peer }, connected ? 1 : 0);
+  writer.family('cluster_peer_disk_full', 'gauge', 'whether the disk of the peer is nearly full, so that others lead its shards');
+  for (const [peer] of connections) writer.sample('cluster_peer_disk_full', { peer }, status.fullPeers.has(peer) ? 1 : 0);
   writer.family('cluster_message_failures_total', 'counter', 'messages to the peer that were dropped');
   for (const [peer, { failures }] of connections) writer.sample('cluster_message_failures_total', { peer }, failures);
   single('cluster_internal_connections', 'connections with the internal port', status.internalPort.connections);

@@ -57,13 +57,14 @@ export function collectionRecord({ aliases, collections }: ClusterState, name: s
 }
 
 /**
- * `GET /collections/{name}/cluster`. points: of the replicas on this node. comment: how far a transfer is, where this node knows.
+ * `GET /collections/{name}/cluster`. local: the replicas on this node. full: peers with full disks. comment: how far a transfer is, where this node knows.
  * Source: contract, `CollectionClusterInfo`.
  */
 export function collectionReport(
   record: CollectionRecord,
   self: PeerId,
   local: ReadonlyMap<ShardId, LocalShard>,
+  full: ReadonlySet<PeerId>,
   comment: (transfer: TransferRecord) => string | null,
 ): Json {
   const { autoReplication, resharding, shards, transfers } = record;
@@ -74,6 +75,7 @@ export function collectionReport(
       state: shownState(record, shard, state),
     })),
   );
+  const fullHolders = [...full].filter((peer) => replicas.some(({ peerId }) => peerId === peer));
   return {
     peer_id: self,
     shard_count: shards.size,
@@ -93,6 +95,7 @@ export function collectionReport(
     ...(resharding === null ? {} : { resharding_operations: [reshardingReport(resharding)] }),
     // Troupe's own.
     ...(autoReplication ? { auto_replication: true } : {}),
+    ...(fullHolders.length === 0 ? {} : { full_disk_peers: fullHolders }),
   };
 }
 

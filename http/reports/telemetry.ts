@@ -65,6 +65,7 @@ export function telemetryReport(services: DoorServices, options: TelemetryOption
         ? {}
         : {
             peer_calls: { made: callReport(cluster.calls.made), answered: callReport(cluster.calls.answered) },
+            full_disk_peers: [...cluster.status().fullPeers],
             transfers: cluster.transfers.report({ nowMs: services.nowMs(), dateMs: services.dateMs() }, shown, !anonymize),
           }),
       actors: actorReport(node.telemetry(), shownOptions),

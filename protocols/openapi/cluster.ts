@@ -84,6 +84,7 @@ export const CLUSTER_SCHEMAS = {
     {
       resharding_operations: list(fields({ direction: DIRECTION, shard_id: COUNT, peer_id: COUNT }, KEY)),
       auto_replication: FLAG,
+      full_disk_peers: list(COUNT),
     },
   ),
   ClusterPlan: described(

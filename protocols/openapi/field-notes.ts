@@ -340,6 +340,7 @@ export const FIELD_NOTES: Readonly<Record<string, FieldNote>> = {
   remote_shards: note('Those on other nodes.'),
   resharding_operations: note('Shards that are added or taken away now.'),
   auto_replication: note('Whether the cluster keeps the number of replicas by itself.'),
+  full_disk_peers: note('Nodes with replicas whose disk is nearly full: others lead their shards where they can.'),
   started: note('Whether it is being done; false for a dry run.'),
   moves: note('What is moved.'),
   bytes: note('How much it is.'),

@@ -8,6 +8,8 @@
  * - **Disk-D3** Copies of other replicas (entries of a leader, points and files of a transfer) are taken down to half of the mark: where disks are
  *   alike, the leader refuses its clients first, and no follower falls behind. A follower that refuses is taken for one that does not answer: its
  *   leader waits, then has it made Dead, and a transfer fills it when there is room.
+ * - **Disk-D4** A disk that was below its mark counts as full until half of the mark more is free. A node of a cluster tells its peers so, and
+ *   others lead its shards meanwhile (Transfer-M15).
  */
 
 import { TAKES_ROOM } from '../../protocols/model/update.js';
@@ -43,6 +45,11 @@ export function diskMarks(totalBytes: number, freeMegabytes: number | null, rese
 /** Whether a write that needs room may begin. bytes: of its body. heldBytes: of the reserve; what it lacks is no room for writes. */
 export function hasRoomFor({ freeBytesMin, reserveBytes }: DiskMarks, freeBytes: number, heldBytes: number, bytes: number): boolean {
   return freeBytes - bytes >= freeBytesMin + Math.max(0, reserveBytes - heldBytes);
+}
+
+/** Whether the disk counts as full (Disk-D4). Without the half of the mark, leads would come and go with every deletion. */
+export function isFull(marks: DiskMarks, freeBytes: number, heldBytes: number, wasFull: boolean): boolean {
+  return !hasRoomFor(marks, freeBytes, heldBytes, wasFull ? Math.ceil(marks.freeBytesMin / 2) : 0);
 }
 
 /** The mark for copies (Disk-D3). */

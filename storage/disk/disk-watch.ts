@@ -4,7 +4,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readSync, renameSync, rmSync
 import { join } from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { crypto } from '../../protocols/late-modules.js';
-import { copyMarks, type DiskFigures, type DiskMarks, diskMarks, hasRoomFor, reserveMove } from './disk-room.js';
+import { copyMarks, type DiskFigures, type DiskMarks, diskMarks, hasRoomFor, isFull, reserveMove } from './disk-room.js';
 
 export interface DiskReport extends DiskFigures, DiskMarks {
   /** Size of the reserve that is held now, 0 if it is given up or there is none. */
@@ -25,6 +25,8 @@ export interface DiskRoom {
 export interface CopyDisk {
   /** Why so many bytes have no room; null: they have. */
   refuseCopy(bytes: number): TroupeError | null;
+  /** Whether it counts as full (Disk-D4). */
+  readonly isFull: boolean;
 }
 
 export type DiskNews = 'low' | 'enough' | 'given up' | 'held';
@@ -46,7 +48,7 @@ export class DiskWatch implements DiskRoom, CopyDisk {
   /** Bytes of writes that began after the figures were read. */
   private begunBytes = 0;
   private refused = 0;
-  private wasLow = false;
+  private full = false;
 
   /** folder: exists. onNews: told of each change. */
   constructor(
@@ -85,7 +87,7 @@ export class DiskWatch implements DiskRoom, CopyDisk {
       return null;
     }
     this.refused++;
-    this.tellLow(true);
+    this.tellFull(true);
     const { freeBytes } = this.figures;
     const detail =
       `${megabytes(freeBytes)} are free on the disk of ${this.folder}, and ${megabytes(marks.freeBytesMin)} stay free ` +
@@ -99,19 +101,23 @@ export class DiskWatch implements DiskRoom, CopyDisk {
     return { ...figures, ...marks, heldBytes, isLow: !hasRoomFor(marks, figures.freeBytes, heldBytes, 0), refused };
   }
 
+  get isFull(): boolean {
+    return this.full;
+  }
+
   private look(): void {
     const report = this.report();
-    if (!report.isLow) this.tellLow(false);
+    this.tellFull(isFull(this.marks, report.freeBytes, report.heldBytes, this.full));
     const move = reserveMove(this.marks, report.freeBytes, report.heldBytes);
     if (move === null) return;
     const isDone = move === 'giveUp' ? removed(this.reserve) : made(this.reserve, this.marks.reserveBytes);
     if (isDone) this.onNews(move === 'giveUp' ? 'given up' : 'held', this.report());
   }
 
-  private tellLow(isLow: boolean): void {
-    if (isLow === this.wasLow) return;
-    this.wasLow = isLow;
-    this.onNews(isLow ? 'low' : 'enough', this.report());
+  private tellFull(full: boolean): void {
+    if (full === this.full) return;
+    this.full = full;
+    this.onNews(full ? 'low' : 'enough', this.report());
   }
 
   /** A disk that does not say how much is free is taken to have as much as before: who writes is told what is wrong with it. */

@@ -21,6 +21,7 @@ export class FakeCluster implements ClusterApi {
   starts = false;
   agreed: ClusterState = sampleState();
   leads = true;
+  fullPeers: ReadonlySet<PeerId> = new Set();
   error: string | null = null;
   /** What `barrier`, `setUp` and their like fail with. */
   failure: TroupeError | null = null;
@@ -35,6 +36,7 @@ export class FakeCluster implements ClusterApi {
       pendingOperations: 2,
       carriedOut: 6,
       leaderless: false,
+      fullPeers: this.fullPeers,
       caughtUp: true,
       lastUpdateMs: 1000,
       pledgedBy: null,

@@ -389,6 +389,7 @@ function sameCluster(one: Endpoint, other: Endpoint): boolean {
 
 /** One line for a message, with the figures that a reader of Raft looks for. */
 function summary(message: PeerMessage): string {
+  if (message.kind === 'diskFull') return message.kind;
   if (message.kind !== 'raft') return `${message.kind} ${message.index}`;
   const raft = message.message;
   const head = `${raft.kind} t${raft.term}`;

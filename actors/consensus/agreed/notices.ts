@@ -5,11 +5,11 @@ import type { ConsensusEffect } from '../messages.js';
 import { isLeaderless } from '../proposals/readiness.js';
 import type { MemberConsensus } from '../state.js';
 
-type Known = Pick<MemberConsensus, 'agreed' | 'connected' | 'identity' | 'leaderlessTicks' | 'raft'>;
+type Known = Pick<MemberConsensus, 'agreed' | 'connected' | 'fullTicks' | 'identity' | 'leaderlessTicks' | 'raft'>;
 
 /** Effects that log one line for each change of interest to an operator. */
 export function noticesOf(before: Known, after: Known): ConsensusEffect[] {
-  return [...leadership(before, after), ...memberships(before, after), ...connections(before, after)];
+  return [...leadership(before, after), ...memberships(before, after), ...connections(before, after), ...fullDisks(before, after)];
 }
 
 function leadership(before: Known, after: Known): ConsensusEffect[] {
@@ -59,6 +59,17 @@ function connections(before: Known, after: Known): ConsensusEffect[] {
   const gone = [...before.connected].filter((peer) => !after.connected.has(peer));
   const come = [...after.connected].filter((peer) => !before.connected.has(peer));
   return [...come.map((peer) => info(`peer ${peer} is connected`)), ...gone.map((peer) => info(`peer ${peer} is not connected any more`))];
+}
+
+/** The own disk has its own lines. */
+function fullDisks({ fullTicks: before }: Known, { fullTicks: after, identity }: Known): ConsensusEffect[] {
+  if (before === after) return [];
+  const come = [...after.keys()].filter((peer) => peer !== identity.peerId && !before.has(peer));
+  const gone = [...before.keys()].filter((peer) => peer !== identity.peerId && !after.has(peer));
+  return [
+    ...come.map((peer) => info(`the disk of peer ${peer} is nearly full: others lead its shards where they can`)),
+    ...gone.map((peer) => info(`peer ${peer} does not say any more that its disk is nearly full`)),
+  ];
 }
 
 function byId(membership: readonly Member[]): ReadonlyMap<PeerId, Member> {

@@ -68,13 +68,13 @@ function refuseHolder(draft: ConsensusDraft, replyTo: RemovePeer['replyTo'], pee
 
 function remove(draft: ConsensusDraft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
   // The next leader starts at once, instead of an election after the removal.
-  if (peerId === draft.member.raft.config.peerId) handOverLeadership(draft);
+  if (peerId === draft.member.raft.config.peerId) handOverLeadership(draft, anybody);
   proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo, settles: true }, deadlineTick);
 }
 
-/** Hands leadership of consensus to another peer. */
-export function handOverLeadership(draft: ConsensusDraft): void {
-  const successor = newestFollower(draft.member.raft);
+/** Hands leadership of consensus to another peer of those that may lead. */
+export function handOverLeadership(draft: ConsensusDraft, mayLead: (peerId: PeerId) => boolean): void {
+  const successor = newestFollower(draft.member.raft, mayLead);
   if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
 }
 
@@ -84,6 +84,8 @@ function shardsOn({ collections }: ClusterState, peerId: PeerId): string[] {
     .map(([name]) => name);
 }
 
+const anybody = () => true;
+
 const NAMES_MAX = 3;
 
 function shown(names: readonly string[]): string {
@@ -92,12 +94,12 @@ function shown(names: readonly string[]): string {
 }
 
 /** The follower with the longest log; null if this peer does not lead, or if no other peer may lead. */
-function newestFollower({ config, membership, role }: RaftState): PeerId | null {
+function newestFollower({ config, membership, role }: RaftState, mayLead: (peerId: PeerId) => boolean): PeerId | null {
   if (role.kind !== 'Leader') return null;
   let newest: { peerId: PeerId; matchIndex: number } | null = null;
   for (const { peerId, voter } of membership) {
     const progress = role.progress.get(peerId);
-    if (!voter || peerId === config.peerId || progress?.recentlyActive !== true) continue;
+    if (!voter || peerId === config.peerId || !mayLead(peerId) || progress?.recentlyActive !== true) continue;
     if (newest === null || progress.matchIndex > newest.matchIndex) newest = { peerId, matchIndex: progress.matchIndex };
   }
   return newest?.peerId ?? null;

@@ -12,6 +12,7 @@ import { askReads, dropLateReads } from '../proposals/reads.js';
 import { askAgain } from '../proposals/settling.js';
 import type { MemberConsensus } from '../state.js';
 import { keepFenced } from './alone.js';
+import { followDisks } from './full-disks.js';
 import { maybeGoOnWithPlans } from './plans.js';
 import { keepSurvivable } from './survivor.js';
 
@@ -39,6 +40,7 @@ export function tick(draft: ConsensusDraft): void {
   maybePromote(draft);
   maybeAnnounce(draft);
   lookAfter(draft);
+  followDisks(draft);
   keepFenced(draft);
   keepSurvivable(draft);
   maybeGoOnWithPlans(draft);

@@ -4,7 +4,7 @@ import { WireReader } from '../../../protocols/grpc/wire-reader.js';
 import { WireWriter } from '../../../protocols/grpc/wire-writer.js';
 import type { PeerId } from '../../../protocols/model/cluster.js';
 import type { PeerMessage } from '../../peer-messages.js';
-import { bytesTag, intTag, readFields, readInt, readMessage, writeEach, writeMessage } from './fields.js';
+import { bytesTag, intTag, readEmpty, readFields, readInt, readMessage, writeEach, writeEmpty, writeMessage } from './fields.js';
 import { readRaft, writeRaft } from './raft.js';
 
 /** Versions of the protocol that a side speaks, both ends included. */
@@ -152,6 +152,9 @@ function writePeerMessage(writer: WireWriter, message: PeerMessage): void {
     case 'applied':
       writer.int(3, message.index);
       return;
+    case 'diskFull':
+      writeEmpty(writer, 4);
+      return;
     default:
       message satisfies never;
   }
@@ -166,7 +169,10 @@ function readPeerMessage(reader: WireReader, from: PeerId, to: PeerId): PeerMess
       message = raft === null ? null : { kind: 'raft', message: raft };
     } else if (tag === intTag(2)) message = { kind: 'awaitApplied', index: readInt(reader) };
     else if (tag === intTag(3)) message = { kind: 'applied', index: readInt(reader) };
-    else return false;
+    else if (tag === bytesTag(4)) {
+      readMessage(reader, readEmpty);
+      message = { kind: 'diskFull' };
+    } else return false;
     return true;
   });
   return message;

@@ -220,6 +220,8 @@ export class FakeCluster {
   readonly #stores = new Map<number, FakeStore>();
   readonly #transports = new Map<number, FakeTransport>();
   readonly #worlds = new Map<number, { dead: boolean }>();
+  /** Numbers of the nodes whose disks are full; nothing is refused for it. */
+  readonly fullDisks = new Set<number>();
   #folder: string | null = null;
   #starts = 0;
 
@@ -352,6 +354,7 @@ export class FakeCluster {
 
   async #options(number: number, life: { dead: boolean }): Promise<NodeOptions> {
     this.#starts += 1;
+    const { fullDisks } = this;
     return {
       storagePath: await this.storagePath(number),
       pool: new EngineWithFiles(),
@@ -359,6 +362,12 @@ export class FakeCluster {
       clock: this.world.ports.clock,
       ports: this.#ports(number * 1000 + this.#starts, life),
       cpus: 4,
+      disk: {
+        refuseCopy: () => null,
+        get isFull() {
+          return fullDisks.has(number);
+        },
+      },
       verify: async (folders) => new Map(folders.map((folder) => [folder, null])),
     };
   }

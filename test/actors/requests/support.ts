@@ -85,6 +85,7 @@ export class Peers {
       lastIndexAtStart: 0,
       leadsAtStart: new Map(),
       isAloneWithout: () => false,
+      full: new Set(),
     });
   }
 

@@ -26,7 +26,7 @@ class Watch {
   see(agreed: ClusterState | null, given: Partial<Sight> = {}): string[] {
     return this.hear({
       kind: 'saw',
-      sight: { agreed, self: 1, leads: false, reachable: new Set([1, 2, 3]), givingBack: [], asked: new Set(), ...given },
+      sight: { agreed, self: 1, leads: false, reachable: new Set([1, 2, 3]), full: new Set(), givingBack: [], asked: new Set(), ...given },
     });
   }
 }
@@ -187,7 +187,7 @@ test('the leader of consensus has a lead handed over once all was at rest for a 
   assert.deepEqual(many(9, UNEVEN, { leads: true }), []);
   assert.deepEqual(many(20, UNEVEN, { leads: true }), ['lead of 0: 2 → 3']);
   const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, term: 1 };
-  assert.deepEqual(watch.hear({ kind: 'handedOver', handOver, error: null }), ['countHandOver']);
+  assert.deepEqual(watch.hear({ kind: 'handedOver', handOver, why: 'spread', error: null }), ['countHandOver']);
   const even = stateOf(
     [
       { 2: 'Active', 3: 'Active' },
@@ -197,6 +197,35 @@ test('the leader of consensus has a lead handed over once all was at rest for a 
     { 0: 3, 1: 2 },
   );
   assert.deepEqual(many(30, even, { leads: true }), []);
+});
+
+test('the leader of consensus has the leads of a full disk handed over without a rest, each look once those before are done, and none back', () => {
+  const watch = new Watch(SPREADS);
+  const given = { leads: true, full: new Set([2]) };
+  const many = (count: number, agreed: ClusterState, sight: Partial<Sight>) =>
+    Array.from({ length: count }, () => watch.see(agreed, sight)).flat();
+  assert.deepEqual(many(10, UNEVEN, { ...given, leads: false }), []);
+  assert.deepEqual(many(10, UNEVEN, { ...given, full: new Set([2, 3]) }), [], 'nobody has room');
+  const both = ['lead of 0: 2 → 3', 'lead of 1: 2 → 3'];
+  assert.deepEqual(many(10, UNEVEN, given), both);
+  const done = (shardId: number, error: null | { code: 'conflict'; detail: string } = null) =>
+    watch.hear({ kind: 'handedOver', handOver: { collection: 'c', uid: 1, shardId, from: 2, to: 3, term: 1 }, why: 'full', error });
+  done(0, { code: 'conflict', detail: 'writes wait' });
+  assert.deepEqual(many(10, UNEVEN, given), [], 'the other one is under way');
+  done(1);
+  assert.deepEqual(many(5, UNEVEN, given), both, 'what could not be handed over is tried again');
+  done(0);
+  done(1);
+  const led = stateOf(
+    [
+      { 2: 'Active', 3: 'Active' },
+      { 2: 'Active', 3: 'Active' },
+    ],
+    [],
+    { 0: 3, 1: 3 },
+  );
+  assert.deepEqual(many(40, led, given), [], 'nothing comes back while the disk is full');
+  assert.deepEqual(many(20, led, { ...given, full: new Set() }), ['lead of 0: 3 → 2']);
 });
 
 test('a transfer, and a hand-over that failed, begin the rest anew; without a rest nothing is spread', () => {
@@ -216,7 +245,7 @@ test('a transfer, and a hand-over that failed, begin the rest anew; without a re
   const seen = Array.from({ length: 6 }, () => watch.see(UNEVEN, lead)).flat();
   assert.deepEqual(seen, ['lead of 0: 2 → 3']);
   const handOver = { collection: 'c', uid: 1, shardId: 0, from: 2, to: 3, term: 1 };
-  watch.hear({ kind: 'handedOver', handOver, error: { code: 'timeout', detail: 'writes wait' } });
+  watch.hear({ kind: 'handedOver', handOver, why: 'spread', error: { code: 'timeout', detail: 'writes wait' } });
   for (let look = 0; look < 9; look++) assert.deepEqual(watch.see(UNEVEN, lead), []);
   const never = new Watch({ ...SPREADS, restTicks: 0 });
   for (let look = 0; look < 40; look++) assert.deepEqual(never.see(UNEVEN, lead), []);

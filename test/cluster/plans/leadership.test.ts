@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { heirOf, isAtRest, planLeadership } from '../../../cluster/plans/leadership.js';
+import { heirOf, isAtRest, planFull, planLeadership } from '../../../cluster/plans/leadership.js';
 import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
 import { configOf, Log } from '../samples.js';
 
@@ -104,6 +104,41 @@ test('only Active replicas of peers that answer, and do not leave, get a lead', 
   cluster.propose({ kind: 'markPeer', peerId: 13, listens: null, leaving: 'stays' });
   for (const shardId of [1, 2, 4, 5]) cluster.set('a', shardId, 13, 'Dead');
   assert.deepEqual(cluster.spread(), []);
+});
+
+test('what a peer with a full disk leads goes to those that have room, evenly, and comes back with its room', () => {
+  const cluster = new Cluster().make('a', SIX).make('b', [[11, 12, 13], [12]]);
+  const handOver = (full: readonly PeerId[]) => {
+    const plans = planFull(cluster.state, everybody, (peerId) => full.includes(peerId), 10, 0);
+    return plans.map(({ term, collection, from, shardId, to, uid }) => {
+      assert.equal(cluster.say({ kind: 'changeLeader', collection, uid, shardId, to, term }), 'done');
+      return `${collection}/${shardId}: ${from} → ${to}`;
+    });
+  };
+  assert.deepEqual(handOver([11, 12, 13]), [], 'nobody has room');
+  assert.deepEqual(handOver([12]), ['a/3: 12 → 11', 'a/4: 12 → 13']);
+  assert.equal(cluster.leads(), '11 4, 12 1, 13 3', 'the shard that 12 alone holds stays there');
+  assert.deepEqual(handOver([12]), []);
+  assert.notEqual(planLeadership(cluster.state, everybody, (peerId) => peerId === 12)?.to, 12);
+  cluster.spread();
+  assert.equal(cluster.leads('a'), '11 2, 12 2, 13 2');
+});
+
+test('of many leads on full disks some go at a time, in turns, as some cannot be handed over', () => {
+  const cluster = new Cluster().make('a', SIX);
+  const isFull = (peerId: PeerId) => peerId === 12;
+  const turns = [0, 1, 2].map((turn) => planFull(cluster.state, everybody, isFull, 1, turn).map(({ shardId }) => shardId));
+  assert.deepEqual(turns, [[3], [4], [3]]);
+});
+
+test('a peer with a full disk is the heir only where nobody else could be', () => {
+  const cluster = new Cluster().make('a', [[11, 12, 13]]);
+  const leader = cluster.state.collections.get('a')?.shards.get(0)?.leader as PeerId;
+  const others = [11, 12, 13].filter((peerId) => peerId !== leader);
+  const heir = (full: readonly PeerId[]) =>
+    heirOf(cluster.state, { collection: 'a', shardId: 0 }, everybody, (peerId) => full.includes(peerId))?.to;
+  assert.equal(heir(others.slice(0, 1)), others[1]);
+  assert.equal(heir(others), others[0]);
 });
 
 test('nothing is at rest while points are on their way, or are about to be', () => {

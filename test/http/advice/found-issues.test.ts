@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { balanceIssues, type DeadReplica, deadIssues, diskIssues, memoryIssues, replicaLoads } from '../../../http/advice/found-issues.js';
+import {
+  balanceIssues,
+  type DeadReplica,
+  deadIssues,
+  diskIssues,
+  fullPeerIssues,
+  memoryIssues,
+  replicaLoads,
+} from '../../../http/advice/found-issues.js';
 import { FakeCluster } from '../fake-cluster.js';
 
 const GB = 2 ** 30;
@@ -45,6 +53,15 @@ test('a disk is an issue from twice its mark on, and says when writes are refuse
     /From 1.0 GB .* writes are refused/,
   );
   assert.match(diskIssues({ freeBytes: 0.5 * GB, freeBytesMin: GB, isLow: true })[0]?.description ?? '', /512 MB are free .* are refused/);
+});
+
+test('a full disk of another peer is an issue of its own', () => {
+  assert.deepEqual(fullPeerIssues(null), []);
+  const found = fullPeerIssues({ peerId: 11, fullPeers: new Set([11, 12]) });
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    ['DISK/peer 12'],
+  );
 });
 
 test('peers are out of balance with three replicas and half as many more, unless moves are under way', () => {

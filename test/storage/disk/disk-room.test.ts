@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { diskMarks, hasRoomFor, reserveMove } from '../../../storage/disk/disk-room.js';
+import { diskMarks, hasRoomFor, isFull, reserveMove } from '../../../storage/disk/disk-room.js';
 import { DiskWatch } from '../../../storage/disk/disk-watch.js';
 
 const MEBIBYTE = 1 << 20;
@@ -27,6 +27,12 @@ test('a write begins only if the mark is kept with its bytes', () => {
   // What a reserve that was given up leaves free is for deletions.
   assert.equal(hasRoomFor(marks, 14 * MEBIBYTE - 1, 0, 0), false);
   assert.equal(hasRoomFor(marks, 14 * MEBIBYTE, 0, 0), true);
+});
+
+test('a disk that was full counts as full until half of its mark more is free', () => {
+  const full = (free: number, wasFull: boolean) => isFull(marks, free * MEBIBYTE, marks.reserveBytes, wasFull);
+  assert.deepEqual([full(9, false), full(10, false)], [true, false]);
+  assert.deepEqual([full(14, true), full(15, true)], [true, false]);
 });
 
 test('the reserve is given up when the disk is full, and made again only above the mark', () => {

@@ -33,6 +33,7 @@ const MESSAGES: readonly ConsensusMessage[] = [
   { kind: 'writeFailed', error: FULL },
   { kind: 'carriedOut', index: 1, failures: [] },
   { kind: 'replicasDied', replicas: [] },
+  { kind: 'diskFilled' },
   { kind: 'announceAnswered', error: { code: 'notFound', detail: 'peer 11 was removed from the cluster' } },
   { kind: 'handOver' },
   { kind: 'submit', submission: { kind: 'operation', operation: { kind: 'noop' } }, settles: true, timeoutMs: 1000, replyTo: 2 },

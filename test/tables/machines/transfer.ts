@@ -46,14 +46,22 @@ export const TRANSFER: Machine<TransferState, TransferRunMessage> = {
 const HAND_OVER = { collection: 'c', uid: 5, shardId: 0, from: 2, to: 3, term: 1 };
 const COMPARISON = { name: 'c/0/2', collection: 'c', uid: 5, shardId: 0, peerId: 2 };
 const AGREED = stateOf([{ 1: 'Active', 2: 'Partial' }], [{}]);
-const SIGHT = { agreed: AGREED, self: 1, leads: false, reachable: new Set([1, 2]), givingBack: [], asked: new Set<string>() };
+const SIGHT = {
+  agreed: AGREED,
+  self: 1,
+  leads: false,
+  reachable: new Set([1, 2]),
+  full: new Set<number>(),
+  givingBack: [],
+  asked: new Set<string>(),
+};
 
 const SUPERVISOR_MESSAGES: readonly TransfersMessage[] = [
   { kind: 'tick' },
   { kind: 'saw', sight: SIGHT },
   { kind: 'proposed' },
   { kind: 'comparisonEnded', comparison: COMPARISON, differences: 0, repaired: 0, error: null },
-  { kind: 'handedOver', handOver: HAND_OVER, error: null },
+  { kind: 'handedOver', handOver: HAND_OVER, why: 'spread', error: null },
   { kind: 'gaveBack', lead: { collection: 'c', uid: 5, shardId: 0, from: 1, to: 2, term: 4, since: 1 }, error: null },
   { kind: 'childGaveUp', name: 'c', error: AWAY },
 ];

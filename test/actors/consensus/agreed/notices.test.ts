@@ -8,7 +8,7 @@ type Known = Parameters<typeof noticesOf>[0];
 
 function known(
   leader: PeerId | null,
-  more: { term?: number; leaderlessTicks?: number; connected?: PeerId[]; members?: PeerId[] } = {},
+  more: { term?: number; leaderlessTicks?: number; connected?: PeerId[]; members?: PeerId[]; full?: PeerId[] } = {},
 ): Known {
   const membership = membersOf(more.members ?? [1, 2, 3]);
   return {
@@ -17,6 +17,7 @@ function known(
     leaderlessTicks: more.leaderlessTicks ?? 0,
     connected: new Set(more.connected ?? []),
     agreed: { membership },
+    fullTicks: new Map((more.full ?? []).map((peer) => [peer, 1])),
   } as unknown as Known;
 }
 
@@ -57,4 +58,10 @@ test('the log of a node warns of a peer that came back as another one and still 
     [],
   );
   assert.match(told(before, after).at(-1) ?? '', /^warn: peer 4 has joined at the address of peer 3, .* DELETE \/cluster\/peer\/3$/);
+});
+
+test('the log of a node tells which peers come to have a full disk and which have room again, but not its own', () => {
+  const both = known(2, { full: [1, 2] });
+  assert.deepEqual(told(known(2), both), ['info: the disk of peer 2 is nearly full: others lead its shards where they can']);
+  assert.deepEqual(told(both, known(2)), ['info: peer 2 does not say any more that its disk is nearly full']);
 });

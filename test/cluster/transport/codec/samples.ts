@@ -93,6 +93,7 @@ export const raftMessage: fc.Arbitrary<RaftMessage> = fc.oneof(
 export const peerMessage: fc.Arbitrary<PeerMessage> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('raft' as const), message: raftMessage }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('awaitApplied' as const, 'applied' as const), index: int }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'diskFull' as const }) },
 );
 
 const uint32 = fc.nat({ max: 0xffff_ffff });
@@ -139,6 +140,7 @@ export const peerReply: fc.Arbitrary<PeerReply> = fc.oneof(
 
 /** The message as protobufjs takes it: field names of peer.proto in camel case. */
 export function asProto(message: PeerMessage): Record<string, unknown> {
+  if (message.kind === 'diskFull') return { diskFull: {} };
   if (message.kind !== 'raft') return { [message.kind]: message.index };
   const { from: _from, to: _to, term, kind, ...rest } = message.message;
   return { raft: { term, [kind]: raftFields(kind, rest) } };
