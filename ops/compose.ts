@@ -27,6 +27,7 @@ import { MemoryWatch } from '../storage/memory/watch.js';
 import { EnginePool, type PoolOptions } from '../storage/pool/pool.js';
 import { machineFigures, replicaLimit } from '../storage/pool/replica-limit.js';
 import { steadyNowMs } from '../storage/threads/clock.js';
+import { verifierOfChanges } from '../storage/verify/verify-lmdb.js';
 import { logBudgetBytes } from '../storage/wal/log-budget.js';
 import { membershipWaitsFor } from './cluster-readiness.js';
 import { accessSettings } from './config/access-settings.js';
@@ -114,6 +115,7 @@ export async function compose(
     optimizersOverwrite: overwrite,
     optimizerCpuBudget: storage.performance.optimizer_cpu_budget,
     updateRateLimit: storage.performance.update_rate_limit,
+    ...(run.lastEnded ? { verify: verifierOfChanges() } : {}),
     disk,
     usage: () => ({ memoryPercent: (100 * memory.ledger.usedBytes) / memory.limit.bytes, diskPercent: diskPercent(disk) }),
     memory: {

@@ -1,6 +1,6 @@
 /** Keeps the mark of this run in the data folder, from which the next one learns that this one was ended for memory. */
 
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { judgeLastRun, type LastRun, parseRunMark, type RunMark } from '../storage/memory/last-run.js';
 import { readOomKills } from '../storage/memory/read-limits.js';
@@ -11,6 +11,8 @@ const STEP = 0.1;
 
 export class RunKeeper {
   readonly last: LastRun;
+  /** The run before has ended in order, or there was none. */
+  readonly lastEnded: boolean;
   readonly #path: string;
   #mark: RunMark;
   #writtenBytes = 0;
@@ -19,6 +21,7 @@ export class RunKeeper {
   constructor(folder: string, limitBytes: number) {
     this.#path = join(folder, FILE);
     const oomKills = readOomKills();
+    this.lastEnded = !existsSync(this.#path);
     this.last = judgeLastRun(this.#read(), oomKills);
     this.#mark = { kills: this.last.kills, oomKills, limitBytes, peakBytes: 0, wasReady: false };
     this.#write();

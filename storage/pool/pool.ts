@@ -277,8 +277,10 @@ export class EnginePool implements ShardLogPort {
 
   /** Opens a replica on the writer with the fewest. damaged: passed to the writer. Resolves when it takes reads and writes. */
   openReplica(spec: Omit<ReplicaSpec, 'readers'>, damaged: string | null): Promise<ReplicaStats> {
-    // The replica's writer is waited for, so it begins before the readers do.
-    return this.writerPool.openReplica(spec, damaged).finally(() => this.readerPool.startOthers());
+    const opening = this.writerPool.openReplica(spec, damaged);
+    // Beside the opening: its writer has begun before.
+    this.readerPool.startOthers();
+    return opening;
   }
 
   /**

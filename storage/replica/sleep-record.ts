@@ -3,11 +3,11 @@
  * same transaction (Sleep-S2). So nothing has to take it away, and none that is old, torn or missing does harm: the replica is opened instead.
  */
 
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { FieldSchema } from '../../protocols/model/collection.js';
 import { decodeChecked, encodeChecked } from '../disk/checked-file.js';
-import { initChecksum } from '../disk/checksum.js';
+import { checksumStream, initChecksum } from '../disk/checksum.js';
 import { isMarkedMade } from '../disk/format-marker.js';
 import { newestTransaction } from '../disk/lmdb-meta.js';
 import type { ReplicaStats } from '../threads/messages.js';
@@ -19,19 +19,36 @@ const FORMAT = 1;
 interface SleepRecord {
   readonly format: number;
   readonly transaction: string;
+  /** LMDB's file as it was left; missing for a large one, and in records of earlier releases. */
+  readonly file?: LeftFile;
   readonly stats: Omit<ReplicaStats, 'fields' | 'fieldPoints'>;
   readonly fields: [string, FieldSchema][];
   readonly fieldPoints: [string, number][];
 }
+
+/** A file that nothing else can stand for: its number, its last change and its content. */
+interface LeftFile {
+  readonly inode: string;
+  /** Nanoseconds since 1970 of the change of content or owner, which no program can set. */
+  readonly changedNs: string;
+  /** xxHash64 of all bytes, 16 hexadecimal digits. */
+  readonly checksum: string;
+}
+
+/** Reading a larger file takes longer than is won: 10 ms for this one. */
+const LEFT_BYTES_MAX = 32 << 20;
+const CHUNK_BYTES = 1 << 20;
 
 /** Writes the record of a replica that has been closed. A disk that refuses costs a later start the opening. */
 export function writeSleepRecord(folder: string, { fieldPoints, fields, ...stats }: ReplicaStats): void {
   try {
     const transaction = newestTransaction(dataFile(folder));
     if (transaction === null) return;
+    const file = lookAt(dataFile(folder));
     const record: SleepRecord = {
       format: FORMAT,
       transaction: String(transaction),
+      ...(file === null ? {} : { file }),
       stats: { ...stats, commits: 0, lastWriteMs: 0 },
       fields: [...fields],
       fieldPoints: [...fieldPoints],
@@ -61,9 +78,44 @@ export async function readSleepRecord(folder: string, key: string): Promise<Repl
   };
 }
 
-/** Whether what the replica told of itself when it was closed before is still so: nothing was written since. */
+/** Whether the record need not be written again: nothing was written since, and LMDB's file is still the one that it tells of. */
 export function holdsSleepRecord(folder: string): boolean {
-  return holdingRecord(folder) !== null;
+  const record = holdingRecord(folder);
+  if (record === null) return false;
+  const { ctimeNs, ino, size } = statSync(dataFile(folder), { bigint: true });
+  const { file } = record;
+  return file === undefined ? size > LEFT_BYTES_MAX : file.inode === String(ino) && file.changedNs === String(ctimeNs);
+}
+
+/**
+ * Whether LMDB's file is byte for byte what it was when the replica was closed (Sleep-S7), so that who could read it to the end then can do so now.
+ * False for a large file, and where nobody knows.
+ */
+export async function isAsClosed(folder: string): Promise<boolean> {
+  await initChecksum();
+  const left = holdingRecord(folder)?.file;
+  if (left === undefined) return false;
+  try {
+    const now = lookAt(dataFile(folder));
+    return now !== null && now.inode === left.inode && now.changedNs === left.changedNs && now.checksum === left.checksum;
+  } catch {
+    return false;
+  }
+}
+
+/** Null for a large file. Errors: of the system. */
+function lookAt(file: string): LeftFile | null {
+  const descriptor = openSync(file, 'r');
+  try {
+    const { ctimeNs, ino, size } = fstatSync(descriptor, { bigint: true });
+    if (size > LEFT_BYTES_MAX) return null;
+    const chunk = Buffer.allocUnsafeSlow(Math.min(CHUNK_BYTES, Number(size)));
+    const stream = checksumStream();
+    for (let read = readSync(descriptor, chunk); read > 0; read = readSync(descriptor, chunk)) stream.update(chunk.subarray(0, read));
+    return { inode: String(ino), changedNs: String(ctimeNs), checksum: stream.digest().toString(16).padStart(16, '0') };
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 function holdingRecord(folder: string): SleepRecord | null {

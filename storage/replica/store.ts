@@ -735,8 +735,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   /**
    * No reader has anything of it open. sleeps: the replica goes on being there, closed: what its file has free is given back (Room-R6).
+   * isSound: false where it met damage, so that nothing is said of its files.
    */
-  async close(sleeps = false): Promise<ReplicaStats> {
+  async close(sleeps = false, isSound = true): Promise<ReplicaStats> {
     await this.copying?.catch(() => {});
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
     for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
@@ -747,7 +748,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     await this.environment.close();
     const closed = replace === null ? stats : { ...stats, database: { bytes: replace(), freeBytes: 0 } };
     const isKnown = replace === null && holdsSleepRecord(this.spec.folder);
-    if (stats.queuedOperations === 0 && !isKnown) writeSleepRecord(this.spec.folder, closed);
+    if (stats.queuedOperations === 0 && isSound && !isKnown) writeSleepRecord(this.spec.folder, closed);
     for (const { handle } of this.shape.segments) giveBackMemory(handle);
     return closed;
   }

@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { TroupeError } from '../../protocols/errors.js';
 import { childProcess } from '../../protocols/late-modules.js';
 import { isMarkedMade } from '../disk/format-marker.js';
+import { isAsClosed } from '../replica/sleep-record.js';
 import { threadEntry } from '../threads/entries.js';
 import { CAN_BEGIN, CHILD_ARGUMENTS, dataFile, type FileVerdict, HAS_OPENED, lmdbFolder } from './check-messages.js';
 
@@ -32,6 +33,23 @@ const IDLE_MS = 1000;
  */
 export async function verifyReplicas(folders: readonly string[]): Promise<Map<string, string | null>> {
   return new Map(await Promise.all(folders.map(async (folder) => [folder, await replicas.check(folder)] as const)));
+}
+
+/**
+ * As `verifyReplicas`, for a process that follows one which has ended in order: a file that is as it was left (Sleep-S7) is not looked through again.
+ * Only when a folder is asked for first: whoever asks again has met damage, or has put other files there.
+ */
+export function verifierOfChanges(): typeof verifyReplicas {
+  const asked = new Set<string>();
+  return async (folders) => {
+    const verdicts = new Map<string, string | null>();
+    for (const folder of folders) {
+      const isFirst = !asked.has(folder);
+      asked.add(folder);
+      if (isFirst && (await isAsClosed(folder))) verdicts.set(folder, null);
+    }
+    return new Map([...verdicts, ...(await verifyReplicas(folders.filter((folder) => !verdicts.has(folder))))]);
+  };
 }
 
 /** What is damaged in the LMDB file of a consensus log; null for nothing (or for one that has no file yet). Errors: as `verifyReplicas`. */

@@ -338,7 +338,7 @@ export class ReplicaWriter implements KeptLog {
     this.port.logs.end(this);
     if (sleeps && store !== null) this.shortenForSleep(store);
     this.store = null;
-    const stats = await store?.close(sleeps);
+    const stats = await store?.close(sleeps, !this.fatalReported);
     if (sleeps && stats !== undefined) this.port.post({ kind: 'stats', stats });
     if (frees) this.port.collectGarbageSoon();
   }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
-import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
+import { verifierOfChanges, verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { rowKey } from '../../../storage/wal/records.js';
 import { noPrlimit, printedBy } from '../../machine.js';
 import { noStrace } from '../../process/faults/strace.js';
@@ -26,17 +27,42 @@ async function closedReplica(t: TestContext, points: number): Promise<string> {
   return folder;
 }
 
-// The first test: later ones may find the child of an earlier one, which has begun.
+/** Carries out `run` while no checking process can begin. */
+async function withoutChecks<Result>(run: () => Promise<Result>): Promise<Result> {
+  const options = process.env.NODE_OPTIONS;
+  process.env.NODE_OPTIONS = `--require ${path.join(tmpdir(), 'troupe-not-there.cjs')}`;
+  return run().finally(() => {
+    if (options === undefined) delete process.env.NODE_OPTIONS;
+    else process.env.NODE_OPTIONS = options;
+  });
+}
+
+// The first tests: later ones may find the child of an earlier one, which has begun.
+test('a file that is as it was left is not looked through again (Sleep-S7): one that has changed is, and one that is asked for a second time', async (t) => {
+  const [folder, changed, copied] = [await closedReplica(t, 3), await closedReplica(t, 3), temporaryFolder(t)];
+  const file = path.join(changed, 'lmdb', 'data.mdb');
+  const bytes = readFileSync(file);
+  (bytes[bytes.length - 1] as number) ^= 1;
+  writeFileSync(file, bytes);
+  cpSync(folder, copied, { recursive: true });
+  await withoutChecks(async () => {
+    const verify = verifierOfChanges();
+    assert.deepEqual(await verify([folder]), new Map([[folder, null]]));
+    for (const other of [changed, copied, folder]) await assert.rejects(verify([other]), /could not begin/, other);
+  });
+});
+
+test('a replica that met damage leaves nothing that its files could be trusted by', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  replica.apply(upsert([{ id: 1, seed: 1 }]));
+  await replica.store.close(false, false);
+  await withoutChecks(() => assert.rejects(verifierOfChanges()([folder]), /could not begin/));
+});
+
 test('a checking process that cannot begin says nothing of the file', async (t) => {
   const folder = await closedReplica(t, 3);
-  const options = process.env.NODE_OPTIONS;
-  process.env.NODE_OPTIONS = `--require ${path.join(folder, 'not-there.cjs')}`;
-  const refused = await verifyReplicas([folder])
-    .catch((error: unknown) => errorFacts(error))
-    .finally(() => {
-      if (options === undefined) delete process.env.NODE_OPTIONS;
-      else process.env.NODE_OPTIONS = options;
-    });
+  const refused = await withoutChecks(() => verifyReplicas([folder]).catch((error: unknown) => errorFacts(error)));
   assert.ok('detail' in refused, 'the file was judged');
   assert.match(refused.detail, /data\.mdb cannot be checked now: the process that reads it could not begin \(status 1\)/);
   assert.equal(refused.outcome, 'none');
