@@ -8,7 +8,7 @@ import { type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import type { ShownCertificate } from './certified.js';
 import { decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
 import { EMPTY_FRAME, type Hello } from './codec/frames.js';
-import { type DialCalls, dialCalls } from './dial-calls.js';
+import { dialCalls } from './dial-calls.js';
 import type { Way } from './entrance.js';
 import type { FrameStream, StreamEvents } from './streams.js';
 
@@ -94,9 +94,8 @@ export class CallStream {
     target: string,
     greeting: Uint8Array,
     way: Way,
-    dial: DialCalls = dialCalls,
   ) {
-    this.#stream = dial(target, way, {
+    this.#stream = dialCalls(target, way, {
       frame: (bytes) => this.#received(bytes),
       ended: (reason) => this.#end(`peer ${peer} cannot be reached: ${reason}`, `the stream of calls to peer ${peer} has ended: ${reason}`),
     });

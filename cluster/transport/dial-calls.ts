@@ -13,13 +13,10 @@ import { dialGrpcCalls, type FrameStream, type StreamEvents } from './streams.js
 const FIRST_FRAME_MS = 2000;
 
 /** target: `host:port`. What is written before the other side is there is sent then. */
-export type DialCalls = (target: string, way: Way, events: StreamEvents) => FrameStream;
-
-/** See `DialCalls`. */
 export function dialCalls(target: string, way: Way, events: StreamEvents): FrameStream {
   // A proxy for gRPC passes nothing else on. Nodes with TLS or a key are none of a release that takes streams of gRPC alone.
   if (process.env.grpc_proxy !== undefined) return dialGrpcCalls(target, way, events);
-  if (!isOpen(way.entrance)) return dialPlainCalls(target, way, events);
+  if (!isOpen(way.entrance)) return dialMember(target, way, events);
   const socket = connectTo(target);
   socket.write(PLAIN_PREFACE);
 
@@ -69,13 +66,12 @@ export function dialCalls(target: string, way: Way, events: StreamEvents): Frame
   };
 }
 
-/** On a plain connection that the peer lets in first; nothing else is tried. */
-export function dialPlainCalls(target: string, way: Way, events: StreamEvents): FrameStream {
+/** On a plain connection that the peer lets in first. */
+function dialMember(target: string, way: Way, events: StreamEvents): FrameStream {
   const early: [Uint8Array, () => void][] = [];
   let stream: FrameStream | null = null;
   let isOver = false;
-  const host = new URL(`http://${target}`).hostname;
-  enterPort(connectTo(target), host, way.entrance).then(
+  dialPlain(target, way).then(
     (socket) => {
       if (isOver) {
         socket.destroy();
@@ -90,7 +86,6 @@ export function dialPlainCalls(target: string, way: Way, events: StreamEvents): 
     (error: Error) => {
       if (isOver) return;
       isOver = true;
-      way.failed(host, error.message);
       events.ended(error.message);
     },
   );
@@ -104,6 +99,17 @@ export function dialPlainCalls(target: string, way: Way, events: StreamEvents): 
       stream?.close(reason);
     },
   };
+}
+
+/** A plain connection that the peer at this address has let in, of which nothing was read. Errors: why it is none. */
+export async function dialPlain(target: string, way: Way): Promise<Socket> {
+  const host = new URL(`http://${target}`).hostname;
+  try {
+    return await enterPort(connectTo(target), host, way.entrance);
+  } catch (error) {
+    way.failed(host, (error as Error).message);
+    throw error;
+  }
 }
 
 function connectTo(target: string): Socket {

@@ -1,20 +1,17 @@
 /**
- * A port of a reader's thread for peers: they ask it for portions of reads, over the streams of calls that they have with the internal port. Whoever
- * connects is let in as there. What the thread cannot answer alone is refused, and the peer asks the main thread.
+ * A port of a reader's thread for peers: their readers ask it for portions of reads. Whoever connects is let in as at the internal port. What the
+ * thread cannot answer alone the peer asks the main thread for.
  */
 
 import type { Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
-import { CallsServer } from '../../cluster/transport/call-stream.js';
-import { certificateOf, type ShownCertificate } from '../../cluster/transport/certified.js';
-import { packReply, unpackCall } from '../../cluster/transport/codec/calls.js';
+import type { ShownCertificate } from '../../cluster/transport/certified.js';
 import type { Hello } from '../../cluster/transport/codec/frames.js';
 import type { Entrance, PeerTls } from '../../cluster/transport/entrance.js';
-import { PLAIN_PREFACE, plainStream } from '../../cluster/transport/plain-stream.js';
 import { PortListener } from '../../cluster/transport/port-listener.js';
-import { errorFacts, TroupeError } from '../../protocols/errors.js';
-import type { Reader } from '../../storage/reader/reader.js';
-import { PORTION_BYTES_MAX } from './peer-streams.js';
+import type { PortionQuestion, Reader } from '../../storage/reader/reader.js';
+import type { PortionResult } from '../../storage/threads/messages.js';
+import { Asker, type AskerHost } from './peer-asker.js';
 
 export interface PeerPortSettings {
   readonly host: string;
@@ -36,24 +33,13 @@ export type ToPeerPort =
   /** Answered by `closed`. */
   | { readonly kind: 'close' };
 
-/** Calls of one turn share a frame, which is full from 1 MB on. */
-const FRAME_BYTES_MAX = (1 << 20) + 2 * PORTION_BYTES_MAX;
+/** Connections of peers: each reader of a peer has one. */
+const ASKERS_MAX = 1024;
 
-/** Whoever may call is judged anew after so long: addresses of members, and so the certificates that name them, change. */
-const JUDGED_MS = 1000;
-
-interface Judged {
-  readonly isAdmitted: boolean;
-  readonly atMs: number;
-}
-
-export class PeerPort {
+export class PeerPort implements AskerHost {
   readonly #listener: PortListener;
-  readonly #calls = new CallsServer((hello, packed, certificate) => this.#serve(hello, packed, certificate));
-  /** By the hello of a stream: what was judged last, or is being judged. */
-  readonly #judged = new WeakMap<Hello, Judged | Promise<Judged>>();
+  readonly #askers = new Set<Asker>();
   readonly #judging = new Map<number, (isAdmitted: boolean) => void>();
-  readonly #askMain = packReply({ kind: 'error', error: errorFacts(new TroupeError('unavailable', 'this reader cannot answer alone')) });
   #nextId = 1;
 
   constructor(
@@ -61,11 +47,11 @@ export class PeerPort {
     private readonly port: MessagePort,
     private readonly settings: PeerPortSettings,
     /** Monotonic. */
-    private readonly nowMs: () => number = () => performance.now(),
+    readonly nowMs: () => number = () => performance.now(),
   ) {
     const users = {
       grpc: (socket: Socket) => socket.destroy(),
-      plain: (socket: Socket) => this.#calls.accept((events) => acceptedStream(socket, events), certificateOf(socket)),
+      plain: (socket: Socket) => this.#take(socket),
       // The internal port tells of whoever is none of a peer.
       refused: () => {},
       tell: (socket: Socket) => socket.destroy(),
@@ -95,8 +81,7 @@ export class PeerPort {
         return;
       case 'close':
         this.#listener.close();
-        this.#calls.close();
-        this.#listener.cut();
+        for (const asker of this.#askers) asker.end();
         this.#post({ kind: 'closed' });
         this.port.close();
         return;
@@ -105,46 +90,29 @@ export class PeerPort {
     }
   }
 
-  async #serve(hello: Hello, packed: Uint8Array, certificate: ShownCertificate): Promise<Uint8Array> {
-    const known = this.#judged.get(hello);
-    const isFresh = known !== undefined && (known instanceof Promise || (known.isAdmitted && this.nowMs() - known.atMs < JUDGED_MS));
-    const judged = isFresh ? known : this.#judge(hello, certificate);
-    const { isAdmitted } = judged instanceof Promise ? await judged : judged;
-    return (isAdmitted ? this.#answer(packed) : null) ?? this.#askMain;
-  }
-
-  #answer(packed: Uint8Array): Uint8Array | null {
-    try {
-      const call = unpackCall(packed);
-      if (call?.kind !== 'read' || call.measured || call.fence !== undefined) return null;
-      const answer = this.reader.answerPeer(call);
-      return answer && packReply({ kind: 'answered', ...answer, usage: null });
-    } catch {
-      return null;
+  #take(socket: Socket): void {
+    if (this.#askers.size >= ASKERS_MAX) {
+      socket.destroy();
+      return;
     }
+    const asker = new Asker(socket, this);
+    this.#askers.add(asker);
+    socket.once('close', () => this.#askers.delete(asker));
   }
 
-  /** A node that is not a member yet may be one at the next call. */
-  #judge(hello: Hello, certificate: ShownCertificate): Promise<Judged> {
+  answer(question: PortionQuestion): PortionResult | null {
+    return this.reader.answerPeer(question);
+  }
+
+  judge(hello: Hello, certificate: ShownCertificate): Promise<boolean> {
     const id = this.#nextId++;
-    const judging = new Promise<Judged>((resolve) => {
-      this.#judging.set(id, (isAdmitted) => {
-        const judged = { isAdmitted, atMs: this.nowMs() };
-        this.#judged.set(hello, judged);
-        resolve(judged);
-      });
+    return new Promise((resolve) => {
+      this.#judging.set(id, resolve);
+      this.#post({ kind: 'hello', id, hello, certificate });
     });
-    this.#judged.set(hello, judging);
-    this.#post({ kind: 'hello', id, hello, certificate });
-    return judging;
   }
 
   #post(message: FromPeerPort): void {
     this.port.postMessage(message);
   }
-}
-
-function acceptedStream(socket: Socket, events: Parameters<Parameters<CallsServer['accept']>[0]>[0]) {
-  const options = { bytesMax: FRAME_BYTES_MAX, preface: PLAIN_PREFACE };
-  return plainStream(socket, options, { ...events, refused: (reason) => events.ended(reason) });
 }

@@ -1,7 +1,7 @@
 /**
- * Streams of calls from a reader's thread to peers, for portions of reads. They are the streams that the main thread has, over connections of
- * their own: the peer checks who calls, and answers, as it does there. A peer tells on them where its readers take such streams, too: a reader answers
- * without the peer's main thread. What it does not answer, for whatever reason, the main thread is asked.
+ * Connections of a reader's thread with peers, for portions of reads: a stream of calls with the peer's main thread, as this node's own has, and a
+ * connection with one of its readers, at a port that the peer tells on that stream. A reader answers without the peer's main thread; what it does
+ * not answer, for whatever reason, the main thread is asked.
  */
 
 import type { CallStream } from '../../cluster/transport/call-stream.js';
@@ -9,22 +9,17 @@ import { silentWay } from '../../cluster/transport/entrance.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { AskPeers, PortionQuestion } from '../../storage/reader/reader.js';
 import type { PeerCard, PortionResult } from '../../storage/threads/messages.js';
-
-/** Larger portions are not for a peer's readers. */
-export const PORTION_BYTES_MAX = 256 << 10;
+import { PortionStream } from './portion-stream.js';
 
 /** Until a peer is called again that has ended a stream or taken none. */
 const AGAIN_MS = 1000;
 
-interface Dialed {
+interface Line {
+  card: PeerCard;
   stream: CallStream;
   dialedMs: number;
-}
-
-interface Line extends Dialed {
-  card: PeerCard;
   /** With a reader of the peer, at that port; null: it has told of none. */
-  direct: (Dialed & { readonly port: number }) | null;
+  direct: { readonly stream: PortionStream; readonly dialedMs: number; readonly port: number } | null;
 }
 
 /** Loaded when there are peers: a node without a cluster needs none of it. */
@@ -65,14 +60,12 @@ export class PeerStreams implements AskPeers {
       this.#dialAgain(peer, line, this.#modules);
       throw new Error(`there is no stream to peer ${peer} yet`);
     }
-    const packed = this.#modules.codec.packCall({ kind: 'read', measured: false, ...question });
-    const untilMs = performance.now() + waitMs;
-    const direct = packed.length > PORTION_BYTES_MAX ? null : this.#direct(peer, line, this.#modules);
-    if (direct !== null) {
-      const told = await direct.call(packed, waitMs).catch(() => null);
-      if (told?.kind === 'answered') return told;
-    }
-    const reply = await line.stream.call(packed, Math.max(1, untilMs - performance.now()));
+    const askedMs = performance.now();
+    const direct = this.#direct(line, this.#modules, askedMs);
+    const result = direct === null ? null : await direct.ask(question, waitMs);
+    if (result !== null) return result;
+    const restMs = Math.max(1, askedMs + waitMs - performance.now());
+    const reply = await line.stream.call(this.#modules.codec.packCall({ kind: 'read', measured: false, ...question }), restMs);
     if (reply.kind !== 'answered') throw new Error(`peer ${peer} has answered a read with ${reply.kind}`);
     return reply;
   }
@@ -100,16 +93,15 @@ export class PeerStreams implements AskPeers {
     }
   }
 
-  /** The stream with a reader of the peer; null while there is none. */
-  #direct(peer: PeerId, line: Line, { calls, dial }: Modules): CallStream | null {
+  /** The connection with a reader of the peer; null while there is none. */
+  #direct(line: Line, { dial }: Modules, nowMs: number): PortionStream | null {
     const { readerPorts } = line.stream;
     const port = readerPorts[this.#thread % readerPorts.length];
-    const nowMs = performance.now();
     const isLost = line.direct?.stream.isOver === true && nowMs - line.direct.dialedMs >= AGAIN_MS;
     if (port !== undefined && (line.direct?.port !== port || isLost)) {
       line.direct?.stream.close();
       const { entrance, greeting, target } = line.card;
-      const stream = new calls.CallStream(peer, withPort(target, port), greeting, silentWay(entrance), dial.dialPlainCalls);
+      const stream = new PortionStream(greeting, dial.dialPlain(withPort(target, port), silentWay(entrance)));
       line.direct = { port, stream, dialedMs: nowMs };
     }
     return line.direct?.stream.isOpen === true ? line.direct.stream : null;

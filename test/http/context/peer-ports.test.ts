@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { MessagePort } from 'node:worker_threads';
-import { CallStream, greetingOf } from '../../../cluster/transport/call-stream.js';
-import { packCall } from '../../../cluster/transport/codec/calls.js';
-import { dialPlainCalls } from '../../../cluster/transport/dial-calls.js';
+import { greetingOf } from '../../../cluster/transport/call-stream.js';
+import { dialPlain } from '../../../cluster/transport/dial-calls.js';
 import { type Entrance, OPEN_ENTRANCE, silentWay } from '../../../cluster/transport/entrance.js';
 import { memberKey } from '../../../cluster/transport/proof.js';
 import { PeerPort, type PeerPortSettings } from '../../../http/context/peer-port.js';
 import { PeerPorts } from '../../../http/context/peer-ports.js';
 import { PeerStreams } from '../../../http/context/peer-streams.js';
+import { frameOf, HELLO, READS_PREFACE } from '../../../http/context/portion-frames.js';
+import { PortionStream } from '../../../http/context/portion-stream.js';
 import { Authority } from '../../../ops/tls/authority.js';
 import type { PeerCard } from '../../../storage/threads/messages.js';
 import { connect, peer } from '../../cluster/transport/support.js';
@@ -68,6 +71,15 @@ function streamsOf(t: TestContext, card: PeerCard, thread: number): PeerStreams 
   return streams;
 }
 
+/** Why a reader refuses who begins with this hello; empty: it is cut off. */
+async function saidTo(socket: Socket, greeting: Uint8Array): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => {});
+  socket.write(Buffer.concat([READS_PREFACE, frameOf(HELLO, greeting)]));
+  await once(socket, 'close');
+  return Buffer.concat(chunks).subarray(5).toString();
+}
+
 /** Asks until this one answers: streams take a while to open, and to end. */
 async function untilAnsweredBy(who: string, streams: PeerStreams): Promise<void> {
   for (;;) {
@@ -111,35 +123,35 @@ test("a reader's port answers nobody without the key, and nobody of another clus
   const { card, told } = await pair(t, KEYS);
   await untilAnsweredBy('reader 0', streamsOf(t, card, 0));
   const target = `127.0.0.1:${told.at(-1)?.[0]}`;
-  const packed = packCall({ kind: 'read', measured: false, ...QUESTION });
-  const ask = (greeting: Uint8Array, entrance: Entrance) => {
-    const stream = new CallStream(2, target, greeting, silentWay(entrance), dialPlainCalls);
-    t.after(() => stream.close());
-    return stream.call(packed, 5000);
-  };
-  await assert.rejects(ask(card.greeting, OPEN_ENTRANCE), /talks to nodes with its key only/);
-  await assert.rejects(ask(card.greeting, { tls: null, keys: [memberKey('another key')] }), /another key/);
+  const enter = (entrance: Entrance) => dialPlain(target, silentWay(entrance));
+  await assert.rejects(enter(OPEN_ENTRANCE), /talks to nodes with its key only/);
+  await assert.rejects(enter({ tls: null, keys: [memberKey('another key')] }), /another key/);
   const stranger = greetingOf({ versions: { min: 1, max: 1 }, clusterId: 'another', from: 1, to: 2, session: 5, release: 'x' });
-  const reply = await ask(stranger, KEYS);
-  assert.equal(reply.kind, 'error');
+  assert.equal(await saidTo(await enter(KEYS), stranger), 'this node does not know the caller');
 });
 
 test("a reader's port answers a peer only that its certificate names, also when the peer's address has changed meanwhile", async (t) => {
   const { asked, card, state, told } = await pair(t, TLS);
   await untilAnsweredBy('reader 0', streamsOf(t, card, 0));
-  const packed = packCall({ kind: 'read', measured: false, ...QUESTION });
-  const streamBy = (entrance: Entrance) => {
-    const stream = new CallStream(2, `127.0.0.1:${told.at(-1)?.[0]}`, card.greeting, silentWay(entrance), dialPlainCalls);
-    t.after(() => stream.close());
-    return stream;
-  };
-  const [member, impostor] = [streamBy(TLS), streamBy(byTls('another.host'))];
-  assert.deepEqual([(await member.call(packed, 5000)).kind, (await impostor.call(packed, 5000)).kind], ['answered', 'error']);
+  const target = `127.0.0.1:${told.at(-1)?.[0]}`;
+  assert.equal(
+    await saidTo(await dialPlain(target, silentWay(byTls('another.host'))), card.greeting),
+    'this node does not know the caller',
+  );
+  const member = new PortionStream(card.greeting, dialPlain(target, silentWay(TLS)));
+  t.after(() => member.close());
+  while (!member.isOpen) await turn();
+  assert.equal(Buffer.from((await member.ask(QUESTION, 5000))?.body ?? []).toString(), 'reader 0');
   const moved = new Map([
     [1, 'https://another.host:6335'],
     [2, asked.uri],
   ]);
   asked.transport.setPeers(moved);
   state.nowMs += 1000;
-  assert.deepEqual([(await member.call(packed, 5000)).kind, (await impostor.call(packed, 5000)).kind], ['error', 'answered']);
+  assert.equal(await member.ask(QUESTION, 5000), null);
+  assert.equal(member.isOver, true);
+  const other = new PortionStream(card.greeting, dialPlain(target, silentWay(byTls('another.host'))));
+  t.after(() => other.close());
+  while (!other.isOpen) await turn();
+  assert.equal(Buffer.from((await other.ask(QUESTION, 5000))?.body ?? []).toString(), 'reader 0');
 });
