@@ -4,46 +4,47 @@
  * Its rules are Wal-W1 to Wal-W5 in storage/README.md.
  */
 
-import { rmSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
-import { type CollectionConfig, type FieldSchema, sameSchema } from '../../protocols/model/collection.js';
+import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LogReach, LogTag } from '../../protocols/model/shard-log.js';
 import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, markMade } from '../disk/format-marker.js';
-import { afterPrefix, DATABASES, type DatabaseSpace, Environment } from '../disk/lmdb.js';
-import type { FieldIndexHandle, SegmentHandle, SegmentSet } from '../segment/handle.js';
-import type { VectorLayout } from '../segment/layout.js';
-import { closeSegmentFiles, readPayloadBytes } from '../segment/payload-file.js';
+import type { DatabaseSpace, Environment } from '../disk/lmdb.js';
+import type { SegmentSet } from '../segment/handle.js';
+import { closeSegmentFiles } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
-import { diskBytesOf, memoryBytesOf } from '../segment/segment-bytes.js';
-import type { BuildResult, BuildSources, BuiltSegment, GraphStats, ReplicaSpec, ReplicaStats, SegmentStats } from '../threads/messages.js';
+import type { ReplicaSpec, ReplicaStats } from '../threads/messages.js';
 import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
-import { damagedRecord, MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
+import { damagedRecord } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
 import { Attempts } from './attempts.js';
+import { Builds } from './builds.js';
 import { makeCheckpoint } from './checkpoint.js';
-import { compactCopy, type Replacement } from './compact.js';
+import { compactCopy } from './compact.js';
 import { Copies, type CopiesHost } from './copies.js';
-import { carryingDeletions, deferralBytes, defersRows, holdReplaced, settleDeferred } from './deferral.js';
+import { defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { FORMAT, hasNewestIndexes, READABLE_FORMATS } from './formats.js';
-import { loadReplica, trackSealedFields, writeFirstRecords } from './load.js';
+import { loadReplica } from './load.js';
 import { LogRetention, type RetainingHost } from './log-retention.js';
-import { encodeManifest, type Manifest, type ManifestField } from './manifest.js';
+import type { Manifest } from './manifest.js';
+import { openEnvironment, sweep } from './open-environment.js';
 import { type NumberedOperation, Operations, type OperationsHost, type Pause } from './operations.js';
+import { placePayloads } from './place-payloads.js';
+import { deferredPoints, pointFigures } from './replica-figures.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
-import { giveBackMemory, makeAppendable, type RowItems, SegmentRows } from './segment-rows.js';
+import { RetiredSegments } from './retired-segments.js';
+import { giveBackMemory, makeAppendable, type RowItems, type SegmentRows } from './segment-rows.js';
 import { holdsSleepRecord, writeSleepRecord } from './sleep-record.js';
 import type { IsOver } from './slices.js';
 import type { StaleBuckets } from './stale.js';
-import { type FilterScans, fieldsOf, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
+import { type FilterScans, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 import type { Unfinished } from './unfinished.js';
 
 export interface ReplicaHooks {
@@ -74,22 +75,14 @@ const SEGMENTS_MADE_MAX = 64;
 
 /** Most bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
-/** Most records of a dropped segment that are removed in one transaction. */
-const PURGE_RECORDS = 4096;
-const PURGED_DATABASES = ['rows', 'ids', 'payload', 'index', 'deleted'] as const;
-
-/** A segment that has left the set; it may be removed when all readers have dropped the sets before `generation`. */
-interface RetiredSegment {
-  readonly generation: number;
-  readonly handle: SegmentHandle;
-}
 
 export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLogHost, RetainingHost, CopiesHost {
   readonly environment: Environment;
   readonly rowFiles: AppendFolder;
   readonly openCommit: number;
-  private spec: ReplicaSpec;
-  private shape: ReplicaShape;
+  spec: ReplicaSpec;
+  /** Changed by committed transactions alone. */
+  shape: ReplicaShape;
   readonly wal: WriteAheadLog;
   readonly operations: Operations;
   readonly log: ReplicaLog;
@@ -101,8 +94,6 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   readonly retention: LogRetention;
   /** The checkpoint that is being made; no file is removed until it ends. Null if none is. */
   copying: Promise<ReplicaCheckpoint> | null = null;
-  /** All readers have dropped the sets before this generation. */
-  private retiredGeneration = 0;
   lastWriteMs = 0;
   /** What the database had when it was looked at last. */
   private space: (DatabaseSpace & { readonly readMs: number }) | null = null;
@@ -110,9 +101,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   private heldStats: ReplicaStats | null = null;
   /** A transaction with pauses has begun and not ended. */
   private isChanging = false;
-  private retiring: RetiredSegment[] = [];
-  /** Segments whose records can be removed. */
-  private purging: number[];
+  readonly retiring: RetiredSegments;
+  readonly builds: Builds;
 
   private constructor(
     spec: ReplicaSpec,
@@ -130,7 +120,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     this.openCommit = shape.commit;
     this.lastGeneration = shape.generation;
     this.lastSegment = shape.manifest.nextSegment - 1;
-    this.purging = [...shape.manifest.dropped];
+    this.retiring = new RetiredSegments(this);
+    this.builds = new Builds(this);
     this.attempts = new Attempts(spec.folder);
     this.operations = new Operations(this);
     this.retention = new LogRetention(this);
@@ -149,10 +140,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const lmdb = path.join(spec.folder, 'lmdb');
     const isMade = format !== null;
     if (!isMade) sweep(spec.folder);
-    // Besides the readers: its writer, and builders.
-    cpus ??= os.availableParallelism();
-    const threads = spec.readers + cpus + 1;
-    const environment = await openEnvironment(spec.folder, threads, (message) => hooks.warn(message));
+    const environment = await openEnvironment(spec.folder, spec.readers, (message) => hooks.warn(message));
     try {
       if (environment.isNew && isMade)
         throw new TroupeError('storage', `${path.join(lmdb, 'data.mdb')} is missing or empty`, { reason: 'damaged' });
@@ -312,8 +300,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   private takeOver(transaction: Transaction): void {
     this.shape = transaction.shape;
     this.copies.note(transaction.rowChanges);
-    const { generation } = this.shape;
-    this.retiring.push(...transaction.emptied.map(({ handle }) => ({ generation, handle })));
+    this.retiring.add(
+      this.shape.generation,
+      transaction.emptied.map(({ handle }) => handle),
+    );
     if (transaction.hasNewGeneration) this.hooks.published(this.shape.generation);
   }
 
@@ -431,7 +421,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       throw error;
     } finally {
       this.copying = null;
-      this.retired(this.retiredGeneration);
+      this.retiring.remove();
     }
   }
 
@@ -459,6 +449,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return ++this.lastGeneration;
   }
 
+  nextSegment(): number {
+    return ++this.lastSegment;
+  }
+
   get segmentsWanted(): number {
     return Math.min(SEGMENTS_MADE_MAX, Math.max(1, this.spec.config.optimizer_config.default_segment_number));
   }
@@ -468,7 +462,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const rows = segments.reduce((sum, segment) => sum + segment.rows, 0);
     const { max_segment_size } = config.optimizer_config;
     const isBounded = max_segment_size !== null && segments.length < SEGMENTS_MADE_MAX;
-    return makeAppendable(++this.lastSegment, config, readers, items, rows, isBounded ? max_segment_size * 1024 : undefined);
+    return makeAppendable(this.nextSegment(), config, readers, items, rows, isBounded ? max_segment_size * 1024 : undefined);
   }
 
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {
@@ -479,159 +473,27 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     this.hooks.publish(this.spec, this.openCommit, fields, set);
   }
 
-  // ---------------------------------------------------------------- builds
+  // ---------------------------------------------------------------- the rest
 
-  /**
-   * Freezes segments as the sources of a build. results: segments to make. Errors: `conflict` if one of them does not exist or is a source
-   * already.
-   */
-  beginBuild(ids: readonly number[], results = 1): BuildSources {
-    this.mustBeWhole();
-    const sources = ids.map((id) => this.segment(id));
-    for (const source of sources)
-      if (source.building) throw new TroupeError('conflict', `segment ${source.id} is the source of another build`);
-    for (const source of sources) source.beginBuild();
-    return {
-      spec: this.spec,
-      openCommit: this.openCommit,
-      seq: this.shape.commit - this.openCommit,
-      rows: sources.map((source) => source.rows),
-      sources: sources.map((source) => source.handle),
-      fields: fieldsOf(this.shape.manifest),
-      segmentIds: Array.from({ length: results }, () => ++this.lastSegment),
-    };
+  get manifest(): Manifest {
+    return this.shape.manifest;
   }
 
-  /**
-   * Replaces the sources of a build by what it has made, with all deletions made meanwhile: one transaction, which is prepared with pauses. Whoever
-   * runs this may do other work at each pause, but nothing that changes the replica.
-   */
-  *publishingBuild(result: BuildResult): Generator<Pause, void> {
-    try {
-      this.mustBeWhole();
-      const sources = result.sources.map((id) => this.segment(id));
-      if (result.plan === 'fieldIndex') this.replaceHandle(sources[0] as SegmentRows, (result.built[0] as BuiltSegment).handle);
-      else this.replaceSources(sources, yield* this.preparing(sources, result));
-      for (const source of sources) source.building = false;
-    } catch (error) {
-      this.abandonBuild(result.sources);
-      if (result.plan === 'segment') for (const { handle } of result.built) removeFolder(handle);
-      throw error;
-    }
-  }
-
-  /** An operation whose slices cannot be applied now goes on in the segments in which it began (Slice-S4). Errors: `conflict`. */
-  private mustBeWhole(): void {
-    const { unfinished } = this;
-    if (unfinished !== null) throw new TroupeError('conflict', `operation ${unfinished.operation} is applied in part`);
-  }
-
-  /** Ends a build without result: its sources take rows again if they have room. */
-  abandonBuild(ids: readonly number[]): void {
-    for (const segment of this.shape.segments) {
-      if (!ids.includes(segment.id)) continue;
-      segment.building = false;
-      segment.frozen = !segment.isAppendable;
-    }
-  }
-
-  private replaceHandle(segment: SegmentRows, handle: SegmentHandle): void {
-    const { fields } = this.shape.manifest;
-    const current = segment.handle;
-    const currentDamage = segment.damagedFiles;
-    const wanted = wantedIndexes(handle, fields);
-    this.transact((transaction) => {
-      segment.handle = { ...current, fieldIndexes: wanted };
-      transaction.onUndo(() => {
-        segment.handle = current;
-      });
-      transaction.reshape(transaction.segments);
-    });
-    segment.damagedFiles = currentDamage.filter((file) => !file.startsWith('index.'));
-    trackSealedFields(segment, fields);
-  }
-
-  /** The segments that a build has made, as they are to be published. Nobody sees them yet. */
-  private *preparing(sources: readonly SegmentRows[], { built, seq }: BuildResult): Generator<Pause, SegmentRows[]> {
-    const { fields } = this.shape.manifest;
-    const staying = this.shape.segments.filter((segment) => !sources.includes(segment));
-    const prepared: SegmentRows[] = [];
-    for (const { handle, rowMaps } of built) {
-      const segment = this.builtRows(handle, sources);
-      for (const [at, source] of sources.entries()) {
-        const rowMap = new Uint32Array(rowMaps[at] as SharedArrayBuffer);
-        yield* carryingDeletions(source, rowMap, seq, segment, staying, () => this.beginPortion());
-        yield null;
-      }
-      if (segment.rows > 0) trackSealedFields(segment, fields);
-      prepared.push(segment);
-    }
-    return prepared;
-  }
-
-  private replaceSources(sources: readonly SegmentRows[], prepared: readonly SegmentRows[]): void {
-    this.transact((transaction) => {
-      transaction.removeSegments(sources.map((source) => source.id));
-      for (const built of prepared) {
-        if (built.rows === 0) continue;
-        transaction.addSegment(built);
-        transaction.storeDeletions(built);
-      }
-      settleDeferred(transaction, this.spec.config);
-    });
-    const generation = this.shape.generation;
-    this.retiring.push(...sources.map((source) => ({ generation, handle: source.handle })));
-    for (const built of prepared) if (built.rows === 0) removeFolder(built.handle);
-  }
-
-  private builtRows(handle: SegmentHandle, sources: readonly SegmentRows[]): SegmentRows {
-    const built = new SegmentRows({ ...handle, fieldIndexes: wantedIndexes(handle, this.shape.manifest.fields) }, handle.rows);
-    for (const source of sources) built.dropVectors(source.droppedSinceBuild);
-    // The configuration may have changed during the build.
-    this.placePayloads(built);
-    // A vector may have been added and dropped while no source had it.
-    built.keepVectors(vectorPlans(this.spec.config.params));
-    return built;
+  set manifest(manifest: Manifest) {
+    this.shape = { ...this.shape, manifest };
   }
 
   /** All readers have dropped the sets before `generation`: segments that only these had are removed. */
   retired(generation: number): void {
-    this.retiredGeneration = generation;
+    this.retiring.seen(generation);
     // A checkpoint that is being made may point at them.
-    if (this.copying !== null) return;
-    const [gone, kept] = partition(this.retiring, (retired) => retired.generation <= generation);
-    this.retiring = kept;
-    for (const { handle } of gone) {
-      if (handle.kind === 'sealed') removeFolder(handle);
-      else this.rowFiles.remove(handle.id);
-      this.purging.push(handle.id);
-    }
+    if (this.copying === null) this.retiring.remove();
   }
 
-  /** Removes some records of dropped segments, in one transaction. Returns whether there are more. Errors: `storage`. */
+  /** See `RetiredSegments.purge`. */
   purge(): boolean {
-    const segment = this.purging[0];
-    if (segment === undefined) return false;
-    const prefix = segmentPrefix(segment);
-    const finished = this.environment.write(() => {
-      for (const database of PURGED_DATABASES) {
-        if (this.environment.removeRange(database, prefix, afterPrefix(prefix), PURGE_RECORDS) === PURGE_RECORDS) return false;
-      }
-      this.environment.put('meta', MANIFEST_KEY, encodeManifest(this.manifestWithout(segment)));
-      return true;
-    });
-    if (finished) {
-      this.purging.shift();
-      this.shape = { ...this.shape, manifest: this.manifestWithout(segment) };
-    }
-    return this.purging.length > 0;
+    return this.retiring.purge();
   }
-
-  private manifestWithout(segment: number): Manifest {
-    return { ...this.shape.manifest, dropped: this.shape.manifest.dropped.filter((id) => id !== segment) };
-  }
-
-  // ---------------------------------------------------------------- the rest
 
   /**
    * Takes over a changed configuration and publishes it. Operations that were logged before are applied first, as their vectors may not be
@@ -643,7 +505,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     this.spec = { ...spec, config };
     try {
       this.transact((transaction) => {
-        for (const segment of transaction.segments) this.placePayloads(segment, transaction);
+        for (const segment of transaction.segments) placePayloads(segment, config, transaction);
         transaction.keepVectors(vectorPlans(config.params));
         settleDeferred(transaction, config);
       });
@@ -651,17 +513,6 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       this.spec = spec;
       throw error;
     }
-  }
-
-  /** Loads the payloads of a sealed segment into memory or leaves them on disk, as `on_disk_payload` says. */
-  private placePayloads(segment: SegmentRows, transaction?: Transaction): void {
-    const { handle } = segment;
-    const onDisk = this.spec.config.params.on_disk_payload;
-    if (segment.isAppendable || handle.folder === null || (handle.payloadBytes === null) === onDisk) return;
-    segment.handle = { ...handle, payloadBytes: onDisk ? null : readPayloadBytes(handle.folder) };
-    transaction?.onUndo(() => {
-      segment.handle = handle;
-    });
   }
 
   get config(): CollectionConfig {
@@ -682,7 +533,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       position: log.position,
     };
     const held = shape.unfinished === null && !this.isChanging ? null : this.heldStats;
-    return { ...(held ?? this.pointStats()), ...figures };
+    return {
+      ...(held ?? { key: this.spec.key, ...pointFigures(shape.segments, shape.manifest, this.config) }),
+      ...figures,
+    };
   }
 
   /** A few calls of LMDB for each database: not for each commit. */
@@ -708,29 +562,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return space;
   }
 
-  private pointStats() {
-    const { segments, manifest } = this.shape;
-    const stats = segments.map((segment) => segmentStats(segment, manifest.fields));
-    const shown = segments.filter((segment) => !segment.deferred);
-    const fieldPoints = manifest.fields.map(({ name }): [string, number] => [
-      name,
-      shown.reduce((sum, segment) => sum + (segment.indexed.get(name)?.count ?? 0), 0),
-    ]);
-    return {
-      key: this.spec.key,
-      points: sumLive(shown),
-      deferredPoints: this.deferredPoints,
-      ...deferredSince(segments),
-      defers: deferralBytes(this.spec.config) !== Number.POSITIVE_INFINITY,
-      segments: stats,
-      fields: fieldsOf(manifest),
-      fieldPoints: new Map(fieldPoints),
-    };
-  }
-
   /** Number of points whose newest row readers do not see yet. */
   get deferredPoints(): number {
-    return sumLive(this.shape.segments.filter((segment) => segment.deferred));
+    return deferredPoints(this.shape.segments);
   }
 
   /**
@@ -740,7 +574,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   async close(sleeps = false, isSound = true): Promise<ReplicaStats> {
     await this.copying?.catch(() => {});
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
-    for (const { handle } of this.retiring) if (handle.kind === 'sealed') closeSegmentFiles(handle);
+    this.retiring.close();
     this.rowFiles.close();
     this.wal.close();
     const stats = this.stats();
@@ -752,95 +586,4 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     for (const { handle } of this.shape.segments) giveBackMemory(handle);
     return closed;
   }
-
-  private segment(id: number): SegmentRows {
-    const segment = this.shape.segments.find((known) => known.id === id);
-    if (segment === undefined) throw new TroupeError('conflict', `there is no segment ${id}`);
-    return segment;
-  }
-}
-
-/** Asked once: newer Node.js reads files of the system for it, some tenths of a millisecond each time. */
-let cpus: number | undefined;
-
-/** Opens or makes the environment of the replica in `folder`, with a smaller file if that is worth it (Room-R6). */
-async function openEnvironment(folder: string, threads: number, warn: (message: string) => void): Promise<Environment> {
-  const open = (): Environment => Environment.open(path.join(folder, 'lmdb'), writeFirstRecords, DATABASES, threads);
-  const environment = open();
-  let replace: Replacement | null;
-  try {
-    replace = environment.isNew ? null : await compactCopy(environment, folder, warn);
-  } catch (error) {
-    await environment.close();
-    throw error;
-  }
-  if (replace === null) return environment;
-  await environment.close();
-  replace();
-  return open();
-}
-
-/** Removes what a replica that was never made to the end has left (Room-R2): LMDB may not survive its file. */
-function sweep(folder: string): void {
-  for (const part of ['lmdb', 'wal', 'rows']) rmSync(path.join(folder, part), { recursive: true, force: true });
-}
-
-// ------------------------------------------------------------------ sealed segments
-
-function removeFolder(handle: SegmentHandle): void {
-  closeSegmentFiles(handle);
-  if (handle.folder !== null) rmSync(handle.folder, { recursive: true, force: true });
-}
-
-function deferredSince(segments: readonly SegmentRows[]): Pick<ReplicaStats, 'deferredFrom'> {
-  const froms = segments.filter(({ deferred, live }) => deferred && live > 0).map(({ deferredFrom }) => deferredFrom);
-  return froms.length === 0 ? {} : { deferredFrom: Math.min(...froms) };
-}
-
-function sumLive(segments: readonly SegmentRows[]): number {
-  return segments.reduce((sum, segment) => sum + segment.live, 0);
-}
-
-function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): SegmentStats {
-  const { handle, isAppendable, rows, live, damagedFiles } = segment;
-  const vectors = handle.layout.vectors;
-  const graphs = vectors.flatMap(graphStats);
-  return {
-    id: handle.id,
-    kind: handle.kind,
-    rows,
-    deleted: segment.deleted,
-    vectorBytes: segment.vectorBytes,
-    payloadBytes: segment.payloadBytes,
-    diskBytes: diskBytesOf(handle),
-    memoryBytes: memoryBytesOf(handle, rows),
-    frozen: segment.room === 0,
-    deferred: segment.deferred,
-    building: segment.building,
-    graphs,
-    quantized: vectors.flatMap(({ name, quantization }) =>
-      quantization === null ? [] : [{ name, setting: JSON.stringify(quantization) }],
-    ),
-    indexedVectors: live * (graphs.length + handle.sparseIndexes.length),
-    fieldRows: fields.map(({ name }) => segment.indexed.get(name)?.count ?? 0),
-    missingFields: isAppendable
-      ? []
-      : fields.filter(({ name }) => !handle.fieldIndexes.some((index) => index.field === name)).map(({ name }) => name),
-    damagedFiles,
-  };
-}
-
-function graphStats({ name, graph, subgraphs }: VectorLayout): GraphStats[] {
-  if (graph === null && subgraphs === null) return [];
-  const made = subgraphs === null ? {} : { subgraphs: subgraphs.setting };
-  return [{ name, m: graph?.m ?? 0, efConstruct: graph?.efConstruct ?? subgraphs?.setting.efConstruct ?? 0, ...made }];
-}
-
-function partition<T>(items: readonly T[], test: (item: T) => boolean): [T[], T[]] {
-  return [items.filter(test), items.filter((item) => !test(item))];
-}
-
-/** Indexes of a built segment whose fields still have the schema that they were built with. */
-function wantedIndexes(handle: SegmentHandle, fields: readonly ManifestField[]): FieldIndexHandle[] {
-  return handle.fieldIndexes.filter((index) => fields.some((field) => field.name === index.field && sameSchema(field.schema, index)));
 }

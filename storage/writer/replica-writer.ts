@@ -79,8 +79,8 @@ const STORE_CALLS: Row<StoreCall, ReplicaStore, unknown> = {
   applySettings: (store, { operations }) => store.copies.applySettings(operations),
   releaseCheckpoint: (store) => store.releaseCheckpoint(),
   configure: (store, { config }) => store.configure(config),
-  beginBuild: (store, { results, segments }) => store.beginBuild(segments, results),
-  abandonBuild: (store, { segments }) => store.abandonBuild(segments),
+  beginBuild: (store, { results, segments }) => store.builds.begin(segments, results),
+  abandonBuild: (store, { segments }) => store.builds.abandon(segments),
 };
 
 /** Messages at the front of the queue that need no points: they are carried out between the slices of an operation. */
@@ -281,7 +281,7 @@ export class ReplicaWriter implements KeptLog {
 
   private *publishing(store: ReplicaStore, { id, result }: PublishBuild): Generator<Pause, void> {
     try {
-      yield* store.publishingBuild(result);
+      yield* store.builds.publishing(result);
       this.port.post({ kind: 'answer', id, value: undefined, stats: this.statsOf(store) });
     } catch (error) {
       rethrowBroken(error);

@@ -71,7 +71,7 @@ async function build(job: BuildJob): Promise<BuildResult & BuiltSegment> {
 }
 
 const jobOf = (store: ReplicaStore, segments: readonly number[]): BuildJob => ({
-  ...store.beginBuild(segments),
+  ...store.builds.begin(segments),
   plan: 'segment',
   missingFields: [],
   withGraph: true,

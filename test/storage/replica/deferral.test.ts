@@ -23,7 +23,7 @@ function points(from: number, to: number, seed = from): UpdateOperation {
 
 function build(replica: Replica, segments: readonly number[]): Promise<BuildResult> {
   const job: BuildJob = {
-    ...replica.store.beginBuild(segments),
+    ...replica.store.builds.begin(segments),
     plan: 'segment',
     missingFields: [],
     withGraph: true,
@@ -229,7 +229,7 @@ for (const seed of [1, 2, 3, 4]) {
         const sources = full.filter(() => random(2) === 0).map(({ id }) => id);
         if (sources.length > 0) running = await build(replica, sources);
       } else if (running !== null && random(3) === 0) {
-        if (random(4) === 0) replica.store.abandonBuild(running.sources);
+        if (random(4) === 0) replica.store.builds.abandon(running.sources);
         else publishBuild(replica.store, running);
         running = null;
         look(`publication after round ${round}`);

@@ -69,7 +69,7 @@ export class Observed {
 
   /** Builds one segment of those with these ids, letting `meanwhile` happen before it is published. */
   async build(ids: readonly number[], meanwhile: () => void): Promise<void> {
-    const job: BuildJob = { ...this.store.beginBuild(ids), plan: 'segment', missingFields: [], withGraph: true, threads: 1, niceness: 0 };
+    const job: BuildJob = { ...this.store.builds.begin(ids), plan: 'segment', missingFields: [], withGraph: true, threads: 1, niceness: 0 };
     const result = await buildSegments(job, openPayloadSource, freeControl);
     meanwhile();
     publishBuild(this.store, result);

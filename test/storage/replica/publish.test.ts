@@ -13,7 +13,7 @@ const INTEGER = { type: 'integer' } as const;
 
 function build(replica: Replica, segments: readonly number[], results = 1): Promise<BuildResult> {
   const job: BuildJob = {
-    ...replica.store.beginBuild(segments, results),
+    ...replica.store.builds.begin(segments, results),
     plan: 'segment',
     missingFields: [],
     withGraph: false,
@@ -76,7 +76,7 @@ test('a build is prepared in portions while readers see its sources, and takes t
   const before = replica.points();
   const shown = replica.sets.size;
   let pauses = 0;
-  for (const work = replica.store.publishingBuild(result); work.next().done !== true; pauses++) assert.equal(replica.sets.size, shown);
+  for (const work = replica.store.builds.publishing(result); work.next().done !== true; pauses++) assert.equal(replica.sets.size, shown);
   assert.ok(pauses > 2 * result.sources.length, `${pauses} pauses`);
   assert.ok(replica.store.stats().segments.some(({ deleted, kind }) => kind === 'sealed' && deleted === 3));
   assert.deepEqual(replica.points(), before);
@@ -125,10 +125,10 @@ test('a build of nothing but deleted rows leaves no segment', async (t) => {
 test('abandoned sources take rows again; a build knows no segment twice', async (t) => {
   const replica = await filled(temporaryFolder(t));
   t.after(() => replica.close());
-  replica.store.beginBuild([1]);
-  assert.throws(() => replica.store.beginBuild([1]), { code: 'conflict' });
-  assert.throws(() => replica.store.beginBuild([99]), { code: 'conflict' });
-  replica.store.abandonBuild([1]);
+  replica.store.builds.begin([1]);
+  assert.throws(() => replica.store.builds.begin([1]), { code: 'conflict' });
+  assert.throws(() => replica.store.builds.begin([99]), { code: 'conflict' });
+  replica.store.builds.abandon([1]);
   replica.apply(upsert([{ id: 5000, seed: 1 }]));
   assert.deepEqual(segmentIds(replica), [1]);
 });

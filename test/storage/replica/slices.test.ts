@@ -200,11 +200,11 @@ test('what ends between two slices waits: nothing is built or logged behind it, 
   for (let steps = 0; steps < 8; steps++) running.next();
   running.return([]);
   assert.equal(store.operations.waiting, 1);
-  assert.throws(() => store.beginBuild(sources), { code: 'conflict' });
+  assert.throws(() => store.builds.begin(sources), { code: 'conflict' });
   assert.equal(rowsOf(replica), POINTS);
   assert.deepEqual(store.operations.apply(), [{ operation: 6, error: null, isNothing: false }]);
   assert.equal(rowsOf(replica), POINTS);
-  store.beginBuild(store.stats().segments.map(({ id }) => id));
+  store.builds.begin(store.stats().segments.map(({ id }) => id));
 });
 
 /** As `filled`, with slices of so many times 16 points, in portions of 16. */

@@ -73,7 +73,7 @@ export function logTo(store: ReplicaStore, operations: readonly LoggedOperation[
 
 /** Publishes a build without doing anything else at its pauses. Returns how many there were. */
 export function publishBuild(store: ReplicaStore, result: BuildResult): number {
-  return [...store.publishingBuild(result)].length;
+  return [...store.builds.publishing(result)].length;
 }
 
 /** What a point looks like to a reader. */
