@@ -13,6 +13,7 @@ import { HEAVY_BODY_BYTES } from '../../query/effort.js';
 import { takeTold } from '../explain/told.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { CacheUse } from '../reader/cache-uses.js';
+import { lackAsUnavailable } from '../reader/lack.js';
 import type { SeenScan } from '../reader/seen-scans.js';
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { steadyNowMs } from '../threads/clock.js';
@@ -83,7 +84,7 @@ export interface ReaderPoolOptions {
 export interface ReaderPoolEvents {
   /** Every reader has dropped the sets of a replica before `generation`. frees: whether memory went with them. */
   retired(key: ReplicaKey, generation: number, frees: boolean): void;
-  /** Resolves when these replicas are awake. Errors: `unavailable` where one is not open; what its opening throws. */
+  /** Resolves when these replicas are awake. Errors: `unavailable` where one is not open; what its opening throws, as its writer says it. */
   wake(keys: readonly ReplicaKey[]): Promise<void>;
   /** A read has this deadline (`steadyNowMs()`): `expire` should run then. */
   watchDeadline(deadlineMs: number): void;
@@ -663,7 +664,7 @@ export class ReaderPool {
         this.pump();
       },
       (error: TroupeError) => {
-        if (dropRead(this.reads, read)) read.work.reject(error);
+        if (dropRead(this.reads, read)) read.work.reject(lackAsUnavailable(error));
       },
     );
   }

@@ -17,7 +17,7 @@ const LACKS: Readonly<Record<string, string>> = {
  * `unavailable` with `retryAfterMs` for an error of something that is lacking (a storage error of outcome `none`, or one that such a code of the system caused);
  * any other error as it is.
  */
-export function lackAsUnavailable(error: unknown): unknown {
+export function lackAsUnavailable<Given>(error: Given): Given | TroupeError {
   if (!(error instanceof TroupeError) || error.code !== 'storage' || error.reason === 'damaged') return error;
   const advice = LACKS[(error.cause as NodeJS.ErrnoException | undefined)?.code ?? ''];
   if (advice === undefined && outcomeOf(error) !== 'none') return error;

@@ -191,7 +191,8 @@ function ask(child: ChildProcess, folder: string): void {
 }
 
 function uncheckable(folder: string, lacking: string): TroupeError {
-  return new TroupeError('storage', `${dataFile(folder)} cannot be checked now: ${lacking}`, { outcome: 'none' });
+  const advice = 'retry; if it stays so, give this node more files (`ulimit -n`), addresses (`ulimit -v`) or memory';
+  return new TroupeError('storage', `${dataFile(folder)} cannot be checked now: ${lacking}; ${advice}`, { outcome: 'none' });
 }
 
 const replicas = new Checker('replica');

@@ -5,8 +5,10 @@ import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { lacking } from '../../../storage/disk/machine.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
 import type { SleepLimits } from '../../../storage/pool/sleep-policy.js';
+import { LACK_RETRY_MS } from '../../../storage/reader/lack.js';
 import { readSleepRecord } from '../../../storage/replica/sleep-record.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
 import { configOf } from '../engine/collection-fixture.js';
@@ -110,6 +112,7 @@ test('at a start small replicas beyond the first ones stay asleep, and are check
   const open = async (at: number): Promise<string> => {
     const check = async () => {
       checked.push(at);
+      if (at === 4) throw lacking('no more files can be opened');
       return at === 5 ? 'its file is damaged' : null;
     };
     const stats = await again.openAsleep(specAt(folder, at), check);
@@ -122,8 +125,11 @@ test('at a start small replicas beyond the first ones stay asleep, and are check
   assert.deepEqual(checked, []);
   await write(again, 2, 77);
   assert.deepEqual([await count(again, 2), checked], [4, [2]]);
+  // Nothing is wrong with it: the same read may be answered soon.
+  const lacks = { code: 'unavailable', detail: 'no more files can be opened', retryAfterMs: LACK_RETRY_MS };
+  await assert.rejects(count(again, 4), lacks);
   await assert.rejects(count(again, 5), { code: 'storage', detail: 'its file is damaged' });
-  assert.deepEqual(failed, ['c5/0: its file is damaged']);
+  assert.deepEqual(failed, ['c4/0: no more files can be opened', 'c5/0: its file is damaged']);
 });
 
 test('a replica that changed after it was closed last, as before a crash, is opened at a start', async (t) => {
