@@ -6,7 +6,7 @@ import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js
 import { graphPlan, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
-import { readOriginals } from '../segment/originals.js';
+import { originalsOffset, readOriginals } from '../segment/originals.js';
 import type { BuildReport } from '../threads/messages.js';
 import type { BuildControl } from './control.js';
 import {
@@ -75,8 +75,9 @@ export async function copyVector(
     const { buffer } = source.memory;
     const start = residentOffset(vector) + run.row * vector.stride;
     const target = bytes.subarray(start, start + run.count * vector.stride);
-    if (origin.offset === null) readOriginals(source, origin, run.sourceRow, target);
-    else target.set(new Uint8Array(buffer, origin.offset + run.sourceRow * origin.stride, run.count * origin.stride));
+    const originals = originalsOffset(source.memory, origin);
+    if (originals === null) readOriginals(source, origin, run.sourceRow, target);
+    else target.set(new Uint8Array(buffer, originals + run.sourceRow * origin.stride, run.count * origin.stride));
     copyBits(new Uint32Array(buffer, origin.presence), run.sourceRow, presence, run.row, run.count);
     copied += run.count * vector.stride;
     if (copied >= COPY_BYTES) {

@@ -8,7 +8,7 @@ import type { AppendFolder } from '../disk/append-file.js';
 import { afterPrefix, type Environment } from '../disk/lmdb.js';
 import { openIndexOf } from '../segment/index/open.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
-import { staysOnDisk } from '../segment/residence.js';
+import { canArriveLater, staysOnDisk } from '../segment/residence.js';
 import { loadSealed, segmentFolder } from '../segment/sealed.js';
 import type { ReplicaSpec } from '../threads/messages.js';
 import {
@@ -113,6 +113,7 @@ async function loadSealedSegment(
     readers: spec.readers,
     onDiskPayload: spec.config.params.on_disk_payload,
     onDisk: (plan, rows) => staysOnDisk(plan, rows, spec.config),
+    later: canArriveLater,
     fields: new Map(fields.map((field) => [field.name, field.schema])),
     pause,
   });

@@ -24,6 +24,7 @@ import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { damagedRecord } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
+import { awaitsOriginals, bringAllOriginals } from './arrivals.js';
 import { Attempts } from './attempts.js';
 import { Builds } from './builds.js';
 import { makeCheckpoint } from './checkpoint.js';
@@ -380,6 +381,17 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     if (this.unfinished !== null || !this.retention.isTooLong) return false;
     this.transact(() => {});
     return this.retention.isTooLong;
+  }
+
+  // ---------------------------------------------------------------- originals that arrive later
+
+  get awaitsOriginals(): boolean {
+    return awaitsOriginals(this.shape.segments);
+  }
+
+  /** See `bringAllOriginals`. It must have ended before the replica is closed. */
+  bringOriginals(pause: () => Promise<void>): Promise<void> {
+    return bringAllOriginals(() => this.shape.segments, pause);
   }
 
   // ---------------------------------------------------------------- staleness and points

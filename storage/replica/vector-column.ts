@@ -4,7 +4,7 @@ import { clearBit, hasBit, setBit } from '../../query/filter/bits.js';
 import { encodeHalf } from '../../vectors/half.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import type { VectorLayout } from '../segment/layout.js';
-import { readOriginals } from '../segment/originals.js';
+import { originalsOffset, readOriginals } from '../segment/originals.js';
 import { type ItemArray, itemArrays, itemOffsets } from '../segment/ragged.js';
 import type { ChunkReader, ChunkWriter } from './chunk.js';
 
@@ -105,9 +105,10 @@ export class VectorColumn {
     if (!source.has(sourceRow)) return;
     const [from, to] = source.range(sourceRow, sourceRow + 1);
     const first = this.claim(row, to - from);
+    const isRead = originalsOffset(source.memory, source.layout) === null;
     this.stored.forEach(({ bytes, stride }, at) => {
       const target = bytes.subarray(first * stride, (first + to - from) * stride);
-      if (source.layout.offset === null) readOriginals(handle, source.layout, sourceRow, target);
+      if (isRead) readOriginals(handle, source.layout, sourceRow, target);
       else target.set((source.stored[at] as Stored).bytes.subarray(from * stride, to * stride));
     });
   }

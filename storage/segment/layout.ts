@@ -126,6 +126,11 @@ export interface VectorLayout {
   readonly ragged: RaggedLayout | null;
   /** Null: the originals are in memory, or `decoded`. */
   readonly file: OriginalsFile | null;
+  /**
+   * The originals come to their place in memory while the segment is searched (`originals.ts`): a u32 that is not 0 once all are there. Until then they
+   * are read from `file`. Null: they stay where they are.
+   */
+  readonly arrival: number | null;
   /** The 8-bit codes stand for just the f32 originals, which are kept nowhere else: `originals.ts` makes them of the codes. */
   readonly decoded: boolean;
   /** u32 words, one bit per row: the row has this vector. */
@@ -173,6 +178,8 @@ export interface LayoutOptions {
   readonly readers: number;
   /** Vectors whose originals stay out of memory, by name, and where they are. */
   readonly files?: ReadonlyMap<string, OriginalsFile>;
+  /** Vectors of these that have a place in memory, too, which is filled later. */
+  readonly arriving?: ReadonlySet<string>;
   /** Bytes of the memory before it, a multiple of 64. */
   readonly base?: number;
 }
@@ -276,7 +283,8 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   const versions = take(capacity * 8);
   const deletedAt = take(capacity * 4);
   const order = options.ordered ? take(capacity * 4) : 0;
-  const laid = vectors.map((plan) => vectorLayout(plan, capacity, files.get(plan.name) ?? null, take));
+  const arrives = (name: string): boolean => options.arriving?.has(name) === true;
+  const laid = vectors.map((plan) => vectorLayout(plan, capacity, files.get(plan.name) ?? null, arrives(plan.name), take));
   return {
     capacity,
     scratchOffset,
@@ -293,13 +301,20 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   };
 }
 
-/** Where one vector's arrays lie. file: where the originals are that stay out of memory; null: they are in memory. */
-function vectorLayout(plan: VectorPlan, capacity: number, file: OriginalsFile | null, take: (bytes: number) => number): VectorLayout {
+/** Where one vector's arrays lie. file: where the originals are that stay out of memory, or arrive there later; null: they are in memory. */
+function vectorLayout(
+  plan: VectorPlan,
+  capacity: number,
+  file: OriginalsFile | null,
+  arrives: boolean,
+  take: (bytes: number) => number,
+): VectorLayout {
   const stride = strideOf(plan);
   const presence = take(Math.ceil(capacity / 32) * 4 + 16);
   const count = plan.kind === 'dense' ? capacity : plan.itemCapacity;
   const decoded = plan.decoded === true;
-  const offset = file === null && !decoded ? take(count * stride) : null;
+  const offset = (file === null || arrives) && !decoded ? take(count * stride) : null;
+  const arrival = arrives ? take(Uint32Array.BYTES_PER_ELEMENT) : null;
   const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
   const codes = plan.codes && codesLayout(plan, plan.codes, count, take);
   const graph = plan.graph
@@ -323,6 +338,7 @@ function vectorLayout(plan: VectorPlan, capacity: number, file: OriginalsFile | 
     stride,
     ragged,
     file,
+    arrival,
     decoded,
     presence,
     codes,

@@ -1,6 +1,11 @@
-/** Originals of a sealed segment's dense vectors that are not in memory: read from their file, or made of the codes that stand for them. */
+/**
+ * Originals of a sealed segment's dense vectors that are not in memory: read from their file, or made of the codes that stand for them. Those of large
+ * segments come to memory while the segment is searched: to take their pages from the system is most of what loading them costs a start.
+ */
 
+import path from 'node:path';
 import { standForFloats } from '../../vectors/quantize.js';
+import { type PauseReading, readSegmentFileInParts } from '../disk/file.js';
 import type { SegmentHandle } from './handle.js';
 import type { VectorLayout } from './layout.js';
 import { readRows } from './vector-file.js';
@@ -8,6 +13,28 @@ import { readRows } from './vector-file.js';
 /** Whether the codes of a finished vector are all that need be kept of it: 8-bit ones that lose nothing of float32. */
 export function canDecode({ kind, element, codes }: VectorLayout): boolean {
   return kind === 'dense' && element === 'f32' && codes !== null && codes.spec === null && codes.exact && standForFloats(codes);
+}
+
+/** Where the originals of a vector begin in memory; null while they are not there. */
+export function originalsOffset(memory: WebAssembly.Memory, { arrival, offset }: VectorLayout): number | null {
+  return arrival === null || Atomics.load(new Uint32Array(memory.buffer, arrival, 1), 0) !== 0 ? offset : null;
+}
+
+/** The vectors of a segment whose originals come later. */
+export function arrivingVectors({ layout }: SegmentHandle): VectorLayout[] {
+  return layout.vectors.filter(({ arrival }) => arrival !== null);
+}
+
+/**
+ * Brings the originals of an arriving vector to memory. pause: awaited between parts of some megabytes.
+ * Errors: `storage`, naming the file, where it is damaged by now; what `pause` rejects with. They stay in their file then.
+ */
+export async function bringOriginals({ folder, memory, rows }: SegmentHandle, vector: VectorLayout, pause: PauseReading): Promise<void> {
+  const { arrival, file, offset, stride } = vector;
+  if (arrival === null || file === null || offset === null || folder === null) throw new Error(`'${vector.name}' does not arrive`);
+  const place = new Uint8Array(memory.buffer, offset, rows * stride);
+  await readSegmentFileInParts(path.join(folder, file.name), 'vectors', (reader) => reader.readIntoInParts('vectors', place, pause));
+  Atomics.store(new Uint32Array(memory.buffer, arrival, 1), 0, 1);
 }
 
 /**

@@ -72,6 +72,8 @@ export interface LoadOptions {
   readonly onDiskPayload: boolean;
   /** Whether the originals of a vector stay in their file; left out: none do. */
   readonly onDisk?: (plan: VectorPlan, rows: number) => boolean;
+  /** Whether those of one that do not stay there come to memory later (`originals.ts`); left out: all are in memory at once. */
+  readonly later?: (plan: VectorPlan, rows: number) => boolean;
   /** Indexed fields of the collection; files of other fields are left alone. */
   readonly fields: ReadonlyMap<string, FieldSchema>;
   /** Awaited between files and between parts of them, of some megabytes: others of the thread can have their turn. */
@@ -189,8 +191,8 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   if (!folderStat.isDirectory()) throw new DamagedFile(folder, 'is no folder');
   const description = readDescription(folder);
   const damaged: DamagedFile[] = [];
-  const files = originalsFiles(folder, description, options.onDisk);
-  const planned = fittingLayout(description.rows, description.vectors, { ordered: true, readers: options.readers, files });
+  const { arriving, files } = originalsFiles(folder, description, options);
+  const planned = fittingLayout(description.rows, description.vectors, { ordered: true, readers: options.readers, files, arriving });
   const memory = segmentMemory(planned);
   const sections = memorySections(memory, planned, description.rows);
   const pause = options.pause ?? (async () => {});
@@ -236,20 +238,23 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   return { handle, damagedFiles, damages: damaged.map((error) => error.detail), description };
 }
 
-/** Where the originals are that stay in their files, by vector. Their files are verified later, when all of the segment is read. */
+/** Where the originals are that stay in their files or arrive later, by vector. Their files are verified when all of the segment is read. */
 function originalsFiles(
   folder: string,
-  description: SegmentDescription,
-  onDisk: LoadOptions['onDisk'] = () => false,
-): ReadonlyMap<string, OriginalsFile> {
+  { rows, vectors }: SegmentDescription,
+  { later = () => false, onDisk = () => false }: LoadOptions,
+): { readonly files: ReadonlyMap<string, OriginalsFile>; readonly arriving: ReadonlySet<string> } {
   const files = new Map<string, OriginalsFile>();
-  description.vectors.forEach((plan, n) => {
-    if (!onDisk(plan, description.rows)) return;
+  const arriving = new Set<string>();
+  vectors.forEach((plan, n) => {
+    const stays = onDisk(plan, rows);
+    if (!stays && !later(plan, rows)) return;
     const name = vectorFile(n);
     const start = readSegmentFile(path.join(folder, name), 'vectors', (reader) => reader.section('vectors').offset);
     files.set(plan.name, { name, start });
+    if (!stays) arriving.add(plan.name);
   });
-  return files;
+  return { files, arriving };
 }
 
 type Sections = Readonly<Record<string, Uint8Array>>;
@@ -260,7 +265,7 @@ interface VectorSections {
   readonly graph: Sections | null;
 }
 
-/** The memory's arrays as files hold them; originals that stay on disk, or are decoded, are left out. */
+/** The memory's arrays as files hold them; originals that stay on disk, arrive later, or are decoded, are left out. */
 function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows: number): { rows: Sections; vectors: VectorSections[] } {
   const part = (offset: number, bytes: number) => new Uint8Array(memory.buffer, offset, bytes);
   return {
@@ -299,10 +304,10 @@ function graphSections(
   return sections;
 }
 
-/** Sections with the values of a vector: none where they stay on disk, or are decoded. */
+/** Sections with the values of a vector: none where they stay on disk, arrive later, or are decoded. */
 function originals(vector: VectorLayout, rows: number, part: (offset: number, bytes: number) => Uint8Array): Sections {
-  const { ragged, offset, stride } = vector;
-  if (offset === null) return {};
+  const { file, ragged, offset, stride } = vector;
+  if (offset === null || file !== null) return {};
   if (ragged === null) return { vectors: part(offset, rows * stride) };
   const arrays = itemArrays(vector).map((array) => [array.name, part(array.offset, ragged.itemCapacity * array.stride)] as const);
   return { offsets: part(ragged.offsets, (rows + 1) * 4), ...Object.fromEntries(arrays) };
@@ -333,7 +338,7 @@ function readSections(
   });
 }
 
-/** Reads what of `vectors.<n>` belongs in memory. Originals that stay on disk are read through once, to verify them. */
+/** Reads what of `vectors.<n>` belongs in memory. Originals that stay on disk or arrive later are read through once, to verify them. */
 async function readVectors(
   folder: string,
   description: SegmentDescription,

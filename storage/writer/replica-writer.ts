@@ -58,6 +58,11 @@ const FIRST_PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
 const TRIES_MAX = 16;
 
+/** After an opening, requests come first: what they need is compiled then. */
+const ARRIVAL_AFTER_MS = 3000;
+/** Between parts of originals, which take some 5 ms each. */
+const ARRIVAL_PAUSE_MS = 5;
+
 type OtherMessage = Exclude<ToWriter, WriteMessage>;
 
 /** Calls of an open replica that are carried out at once, each with the value of its answer. */
@@ -100,6 +105,8 @@ export class ReplicaWriter implements KeptLog {
   private running: Running | null = null;
   private store: ReplicaStore | null = null;
   private scheduled = false;
+  /** Originals come to memory; settled when nothing is read for that any more. */
+  private arrival: Promise<void> = Promise.resolve();
   /** The main thread has been told that nothing can be written any more. */
   private fatalReported = false;
   private purgeNeeded = false;
@@ -331,6 +338,26 @@ export class ReplicaWriter implements KeptLog {
     this.fatalReported = false;
     this.purgeNeeded = true;
     this.port.logs.begin(this);
+    const { store } = this;
+    if (!store.awaitsOriginals) return;
+    this.port.after(ARRIVAL_AFTER_MS, () => {
+      if (this.store === store) this.arrival = this.bringOriginals(store);
+    });
+  }
+
+  /** What is damaged by now was sound at the opening. */
+  private async bringOriginals(store: ReplicaStore): Promise<void> {
+    const pause = async (): Promise<void> => {
+      await new Promise<void>((resolve) => this.port.after(ARRIVAL_PAUSE_MS, resolve));
+      if (this.store !== store) throw new TroupeError('unavailable', `replica ${this.key} is being closed`);
+    };
+    try {
+      await store.bringOriginals(pause);
+    } catch (error) {
+      if (this.store !== store) return;
+      this.port.warn(`replica ${this.key}: vectors go on to be read from their file: ${errorFacts(error).detail}`);
+      this.reportFatal(error);
+    }
   }
 
   private async closeStore(frees: boolean, sleeps: boolean): Promise<void> {
@@ -338,6 +365,7 @@ export class ReplicaWriter implements KeptLog {
     this.port.logs.end(this);
     if (sleeps && store !== null) this.shortenForSleep(store);
     this.store = null;
+    await this.arrival;
     const stats = await store?.close(sleeps, !this.fatalReported);
     if (sleeps && stats !== undefined) this.port.post({ kind: 'stats', stats });
     if (frees) this.port.collectGarbageSoon();

@@ -26,9 +26,10 @@ import type { SegmentHandle, SegmentSet } from '../../segment/handle.js';
 import { findRow, idColumns, lowerBound, rowAtPosition } from '../../segment/ids.js';
 import { openIndexOf } from '../../segment/index/open.js';
 import { residentOffset, scratchOf, type VectorLayout } from '../../segment/layout.js';
-import { readOriginals } from '../../segment/originals.js';
+import { originalsOffset, readOriginals } from '../../segment/originals.js';
 import { closeSegmentFiles, readPayloadText } from '../../segment/payload-file.js';
 import { itemOffsets } from '../../segment/ragged.js';
+import { closeVectorFiles } from '../../segment/vector-file.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
 import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js';
@@ -56,7 +57,7 @@ export interface ReaderContext {
 /** One vector of a segment, as kernels and answers read it. */
 export interface VectorReader {
   readonly layout: VectorLayout;
-  /** Null: the originals stay in their file (see `filed-originals.ts`), or the vector is sparse. */
+  /** Null: the originals are in their file (see `filed-originals.ts`), for good or until they arrive, or the vector is sparse. */
   readonly original: Matrix | null;
   readonly codes: Matrix | null;
   readonly graph: Graph | null;
@@ -289,7 +290,19 @@ export class SegmentReader {
   }
 
   vector(name: string): VectorReader | undefined {
-    return this.vectors.get(name);
+    const known = this.vectors.get(name);
+    return known?.layout.arrival != null && known.original === null ? this.lookForOriginals(known, known.layout) : known;
+  }
+
+  /** The vector as it is now, of which the originals were not in memory. */
+  private lookForOriginals(known: VectorReader, layout: VectorLayout): VectorReader {
+    const original = originalMatrix(this.handle.memory, layout);
+    if (original === null) return known;
+    const arrived = { ...known, original };
+    this.vectors.set(layout.name, arrived);
+    // What this thread has open is not read any more; `on_disk` indexes open theirs again.
+    closeVectorFiles(this.handle);
+    return arrived;
   }
 
   /** Bits of the first `rows` rows at least that belong to the shard; those of one ring are kept, as rows never change. */
@@ -474,7 +487,8 @@ export class SegmentView {
     const vector = this.reader.vector(name);
     if (vector === undefined || vector.items !== null || !hasVector(vector, row)) return undefined;
     const { layout } = vector;
-    if (layout.offset !== null) return componentsOf(this.handle.memory.buffer, layout.offset + row * layout.stride, layout);
+    const originals = originalsOffset(this.handle.memory, layout);
+    if (originals !== null) return componentsOf(this.handle.memory.buffer, originals + row * layout.stride, layout);
     const bytes = new Uint8Array(layout.stride);
     readOriginals(this.handle, layout, row, bytes);
     return componentsOf(bytes.buffer, 0, layout);
@@ -515,7 +529,7 @@ function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: Vect
   const { kind, codes, graph, subgraphs } = layout;
   return {
     layout,
-    original: kind === 'sparse' ? null : originalMatrix(layout),
+    original: kind === 'sparse' ? null : originalMatrix(memory, layout),
     codes: codes && codeMatrix(memory, layout, codes),
     graph,
     valueWalks: subgraphs && openValueWalks(subgraphs),
@@ -525,9 +539,10 @@ function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: Vect
 }
 
 /** Null: the originals are in a file. */
-function originalMatrix(layout: VectorLayout): Matrix | null {
-  const { metric, dim, element, offset, stride, codes, decoded } = layout;
+function originalMatrix(memory: WebAssembly.Memory, layout: VectorLayout): Matrix | null {
+  const { metric, dim, element, stride, codes, decoded } = layout;
   if (decoded && codes !== null) return decodedMatrix(layout, codes);
+  const offset = originalsOffset(memory, layout);
   return offset === null ? null : { element, metric, offset, stride, dim };
 }
 

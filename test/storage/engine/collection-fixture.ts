@@ -31,6 +31,7 @@ import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { LIVE, residentOffset, segmentLayout, segmentMemory, type VectorLayout, type VectorPlan } from '../../../storage/segment/layout.js';
 import { vectorPlans } from '../../../storage/segment/plans.js';
 import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
+import { loadSealed } from '../../../storage/segment/sealed.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
 import { ReplicaUses } from '../../../storage/threads/replica-uses.js';
@@ -161,6 +162,18 @@ export class CollectionFixture {
       now: () => performance.now(),
     });
     for (const { handle: built } of result.built) this.add(built, built.rows, NO_VIEW);
+  }
+
+  /** Opens the first segment anew from its files: its originals arrive later. */
+  async reopenArriving(): Promise<SegmentHandle> {
+    const { reader, rows, seq, fields } = this.segments[0] as SegmentView;
+    const options = { readers: 1, onDiskPayload: true, fields: this.fields, later: () => true };
+    const { handle } = await loadSealed(reader.handle.folder as string, options);
+    const again = new SegmentReader(handle, `c/0/${handle.id}`, this.context);
+    again.deletedAt.set(reader.deletedAt);
+    reader.close();
+    this.segments[0] = new SegmentView(again, rows, seq, this.views[0] as ReplicaView, fields);
+    return handle;
   }
 
   remove(): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { VectorParams } from '../../../protocols/model/collection.js';
 import type { VectorPlan } from '../../../storage/segment/layout.js';
-import { staysOnDisk } from '../../../storage/segment/residence.js';
+import { canArriveLater, staysOnDisk } from '../../../storage/segment/residence.js';
 import { makeConfig } from '../builder/fixture.js';
 
 const CODES = { scale: 1, origin: 0, exact: false };
@@ -36,6 +36,14 @@ test('on_disk decides; where it is silent, memmap_threshold does', () => {
   );
   assert.equal(decide(undefined, 50, { element: 'f16' }), false);
   assert.equal(decide(undefined, 49, { element: 'f16' }), true);
+});
+
+test('originals arrive later where a walk scores codes, and where they are many', () => {
+  const rows = (16 << 20) / 1024;
+  assert.equal(canArriveLater(PLAN, rows), true);
+  assert.equal(canArriveLater(PLAN, rows - 1), false);
+  for (const more of [{ codes: null }, { graph: null }, { element: 'u8' }, { decoded: true }, { kind: 'multi' }] as const)
+    assert.equal(canArriveLater({ ...PLAN, ...more }, 4 * rows), false, JSON.stringify(more));
 });
 
 test('what walks score stays in memory', () => {

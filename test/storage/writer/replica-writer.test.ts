@@ -5,6 +5,7 @@ import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { type SeenScan, SeenScans } from '../../../storage/reader/seen-scans.js';
 import { Operations } from '../../../storage/replica/operations.js';
+import { ReplicaStore } from '../../../storage/replica/store.js';
 import type { FromWriter, ToWriter } from '../../../storage/threads/messages.js';
 import { LogKeeping } from '../../../storage/writer/log-keeping.js';
 import { ReplicaWriter, type WriterPort } from '../../../storage/writer/replica-writer.js';
@@ -95,6 +96,38 @@ for (const [what, message] of [
     );
   });
 }
+
+test('originals that arrive later do so some seconds after the opening, and a close waits until nothing is read for them', async (t) => {
+  const later: (() => void)[] = [];
+  const happened: string[] = [];
+  const { close } = ReplicaStore.prototype;
+  const mocked = [
+    mock.getter(ReplicaStore.prototype, 'awaitsOriginals', () => true),
+    mock.method(ReplicaStore.prototype, 'bringOriginals', async (pause: () => Promise<void>) => {
+      happened.push('begun');
+      await pause().finally(() => happened.push('ended'));
+    }),
+    mock.method(ReplicaStore.prototype, 'close', function (this: ReplicaStore, ...how: Parameters<typeof close>) {
+      happened.push('closed');
+      return close.apply(this, how);
+    }),
+  ];
+  t.after(() => {
+    for (const { mock: one } of mocked) one.restore();
+  });
+  const { said, take } = await opened(t, (_ms, run) => later.push(run));
+  assert.deepEqual(happened, []);
+  for (const run of later.splice(0)) run();
+  assert.deepEqual(happened, ['begun']);
+  const closing = take({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
+  while (later.length === 0) await new Promise((done) => setImmediate(done));
+  for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
+  assert.deepEqual(happened, ['begun'], 'the files are still read');
+  for (const run of later.splice(0)) run();
+  assert.equal((await closing)[0]?.kind, 'answer');
+  assert.deepEqual(happened, ['begun', 'ended', 'closed']);
+  assert.ok(!said.some(({ kind }) => kind === 'failed'));
+});
 
 test('what is logged and cannot be applied is tried again without a request, and no write is logged behind it', async (t) => {
   const { take } = await opened(t);

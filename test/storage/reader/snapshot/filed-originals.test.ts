@@ -9,6 +9,8 @@ import { decodeQuery } from '../../../../protocols/rest/queries.js';
 import { scannedBody } from '../../../../protocols/rest/request-value.js';
 import { retrievePoints } from '../../../../storage/reader/query/points.js';
 import { stagingBatches } from '../../../../storage/reader/snapshot/filed-originals.js';
+import type { VectorLayout } from '../../../../storage/segment/layout.js';
+import { bringOriginals, originalsOffset } from '../../../../storage/segment/originals.js';
 import {
   CollectionFixture,
   configOf,
@@ -97,6 +99,36 @@ for (const kind of kinds) {
     assert.deepEqual(scroll([filed.snapshot()], page), scroll([resident.snapshot()], page));
   });
 }
+
+test('answers do not tell whether originals have arrived in memory; damage on the way leaves them in their file', async () => {
+  const resident = await collectionOf({ size: DIM, distance: 'Cosine' });
+  const arriving = await collectionOf({ size: DIM, distance: 'Cosine' });
+  const handle = await arriving.reopenArriving();
+  const vector = handle.layout.vectors[0] as VectorLayout;
+  const file = path.join(handle.folder as string, 'vectors.0');
+  const query = Array.from({ length: DIM }, (_, at) => Math.sin(at));
+  const agree = (isThere: boolean) => {
+    assert.equal(originalsOffset(handle.memory, vector) !== null, isThere);
+    for (const params of [{ exact: true }, { hnsw_ef: 64 }, { quantization: { rescore: false } }]) {
+      const request = { query, params, limit: 20, with_vector: true };
+      assert.deepEqual(search(arriving, request), search(resident, request), JSON.stringify(params));
+    }
+  };
+  agree(false);
+  const bytes = fs.readFileSync(file);
+  const damaged = Buffer.from(bytes);
+  damaged[bytes.length - 1000] = (bytes[bytes.length - 1000] as number) ^ 1;
+  fs.writeFileSync(file, damaged);
+  await assert.rejects(
+    bringOriginals(handle, vector, async () => {}),
+    /vectors\.0: checksum/,
+  );
+  fs.writeFileSync(file, bytes);
+  agree(false);
+  await bringOriginals(handle, vector, async () => {});
+  fs.truncateSync(file, 0);
+  agree(true);
+});
 
 test('originals of one byte are their own codes and stay in memory', async () => {
   const fixture = await collectionOf({ size: DIM, distance: 'Euclid', datatype: 'uint8', on_disk: true });
