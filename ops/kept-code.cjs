@@ -1,7 +1,8 @@
 /**
  * Loads a program of the bundle with the code that V8 compiled in an earlier start. Node.js keeps such code too (`NODE_COMPILE_CACHE`), but as it is before the
  * program has run: without the functions that V8 compiles when they are first called, which are most of what a start needs. So this keeps what a
- * thread has compiled two seconds after its start: one file for each kind of thread, in that folder.
+ * thread has compiled two seconds after its start, or after the node is ready where that takes longer: one file for each kind of thread, in that
+ * folder. What is kept too early would lack functions, and be read by each later start.
  *
  * A kept file counts for one build of the bundle, one version of Node.js and the same options of V8. V8 runs code whose bytes have changed, and may end the
  * process by it, so all is in the file twice: to compare takes a tenth of a millisecond, and what computes checksums would have to be loaded.
@@ -12,9 +13,11 @@ const Module = require('node:module');
 const { basename, dirname, join } = require('node:path');
 const v8 = require('node:v8');
 const { Script } = require('node:vm');
-const { threadId } = require('node:worker_threads');
+const { getEnvironmentData, isMainThread, setEnvironmentData, threadId } = require('node:worker_threads');
 
 const KEEP_AFTER_MS = 2000;
+/** Threads find by this name what the main thread sets to 1 when the node is ready: Int32Array [1] in shared memory. */
+const READY = 'troupe-ready';
 const HEAD = '(function (exports, require, module, __filename, __dirname) {';
 const TAIL = '\n})';
 /** First in each half of a file: how long the list of its parts is. */
@@ -22,7 +25,7 @@ const LENGTH_BYTES = 8;
 /** Where each part begins, for V8. */
 const ALIGNMENT = 8;
 
-/** name: of the kind of thread. build: of the bundle. keepAfterMs: when code is kept that was not kept before. */
+/** name: of the kind of thread. build: of the bundle. keepAfterMs: when code is kept that was not kept before, or looked again whether it can be. */
 module.exports = function load(name, build, keepAfterMs = KEEP_AFTER_MS) {
   const folder = process.env.NODE_COMPILE_CACHE;
   if (folder) keepCode(join(folder, `bundle-${build}-${process.version}-${process.arch}-${v8.cachedDataVersionTag()}`), name, keepAfterMs);
@@ -33,6 +36,8 @@ function keepCode(folder, name, keepAfterMs) {
   const kept = readKept(join(folder, `${name}.code`));
   const loaded = new Map();
   let isComplete = true;
+  if (isMainThread) setEnvironmentData(READY, new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)));
+  const ready = getEnvironmentData(READY);
   Module._extensions['.cjs'] = (module, file) => {
     if (dirname(file) !== __dirname) return Module._extensions['.js'](module, file);
     const part = basename(file);
@@ -46,7 +51,14 @@ function keepCode(folder, name, keepAfterMs) {
     const run = script.runInThisContext();
     run.call(module.exports, module.exports, Module.createRequire(file), module, file, __dirname);
   };
-  const timer = setTimeout(() => {
+  let wasReady = null;
+  const timer = setInterval(() => {
+    const isReady = Atomics.load(ready, 0) === 1;
+    // What a slow node runs when it has just become ready counts, too.
+    const isEarly = !isReady || wasReady === false;
+    wasReady = isReady;
+    if (isEarly) return;
+    clearInterval(timer);
     // Node.js keeps the code of what is loaded later.
     delete Module._extensions['.cjs'];
     if (isComplete) return;

@@ -2,6 +2,7 @@
 
 import { statSync } from 'node:fs';
 import nodeModule from 'node:module';
+import { getEnvironmentData } from 'node:worker_threads';
 import { PeerPortError } from '../cluster/transport/port-error.js';
 import { AccessLog } from '../http/audit/access-log.js';
 import { allCallLogs } from '../http/context/call-log.js';
@@ -256,6 +257,7 @@ async function run(
   // `compose` tells of a failure.
   node.whenReady().then(
     () => {
+      tellThreadsReady();
       keepCompiledCode();
       giveBackStart(() => node.listCollections().length === 0);
     },
@@ -329,6 +331,12 @@ async function openServers(
 function endOn(reason: FatalReason): void {
   if (reason === 'stuck') endDespiteThreads(EXIT_STUCK);
   else endAtOnce(EXIT_FAILED);
+}
+
+/** From now on threads may keep the code that they have compiled (`kept-code.cjs`, which is part of the bundle alone). */
+function tellThreadsReady(): void {
+  const ready = getEnvironmentData('troupe-ready');
+  if (ready instanceof Int32Array) Atomics.store(ready, 0, 1);
 }
 
 /** For the next start. Node.js does it at an orderly end, and a killed process has none. Node.js 20 has no such cache. */

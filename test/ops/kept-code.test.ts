@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -23,9 +23,11 @@ class SmallBundle {
     writeFileSync(join(this.folder, 'small-program.cjs'), text);
   }
 
-  /** What the program prints. */
-  run(build: string): string {
-    writeFileSync(join(this.folder, 'small.cjs'), `require('./kept-code.cjs')('small', '${build}', 0); setTimeout(() => {}, 1);`);
+  /** What the program prints. readyAfterMs: null: it ends before it is ready. */
+  run(build: string, readyAfterMs: number | null = 0): string {
+    const load = `require('./kept-code.cjs')('small', '${build}', 1); setTimeout(() => {}, 50);`;
+    const tell = `setTimeout(() => { require('node:worker_threads').getEnvironmentData('troupe-ready')[0] = 1; }, ${readyAfterMs});`;
+    writeFileSync(join(this.folder, 'small.cjs'), readyAfterMs === null ? load : load + tell);
     const environment = { ...process.env, NODE_COMPILE_CACHE: join(this.folder, 'cache') };
     const { stderr, stdout } = spawnSync(process.execPath, [join(this.folder, 'small.cjs')], { encoding: 'utf8', env: environment });
     return stdout + stderr;
@@ -33,9 +35,11 @@ class SmallBundle {
 
   /** The kept files, as paths. */
   kept(): string[] {
-    return readdirSync(join(this.folder, 'cache'), { recursive: true, encoding: 'utf8' })
+    const folder = join(this.folder, 'cache');
+    if (!existsSync(folder)) return [];
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.code'))
-      .map((name) => join(this.folder, 'cache', name));
+      .map((name) => join(folder, name));
   }
 }
 
@@ -49,6 +53,15 @@ test('a program of the bundle keeps the code of its parts, and runs the same wit
   bundle.write("console.log(require('./part.cjs').double(12));");
   assert.equal(bundle.run('two'), '24\n');
   assert.equal(bundle.kept().length, 2);
+});
+
+test('a program keeps no code before it is ready: what it would have compiled later would be missing for good', (context) => {
+  const bundle = new SmallBundle(context);
+  bundle.write("console.log('on its way')");
+  assert.equal(bundle.run('one', null), 'on its way\n');
+  assert.deepEqual(bundle.kept(), []);
+  bundle.run('one', 20);
+  assert.equal(bundle.kept().length, 1);
 });
 
 test('kept code that is damaged is not run: V8 would take it, and end the process', (context) => {
