@@ -1,48 +1,38 @@
 /** The frame around all pages: where one can go, the key, light or dark. */
 
-import { lazy, type ReactNode, Suspense, useEffect, useId, useState } from 'react';
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useId, useState } from 'react';
 import { call, isKeyRemembered, onRefusal, storedKey, storeKey } from './base/api.js';
 import { linkTo, useRoute } from './base/router.js';
 import { CollectionsPage } from './pages/collections.js';
 import { ActDialog, Loading } from './parts/basics.js';
 
-/** The first view does not wait for the programs of other pages. They come right after it, so that they are there when the node is not. */
-const LATER = {
-  actors: () => import('./pages/actors.js'),
-  advice: () => import('./pages/advice.js'),
-  cluster: () => import('./pages/cluster.js'),
-  collection: () => import('./pages/collection.js'),
-  console: () => import('./pages/console.js'),
-  metrics: () => import('./pages/metrics.js'),
-  slowRequests: () => import('./pages/slow-requests.js'),
-  storageSnapshots: () => import('./pages/storage-snapshots.js'),
-  token: () => import('./pages/token.js'),
-  transfers: () => import('./pages/transfers.js'),
-};
-const ActorsPage = lazy(async () => ({ default: (await LATER.actors()).ActorsPage }));
-const AdvicePage = lazy(async () => ({ default: (await LATER.advice()).AdvicePage }));
-const ClusterPage = lazy(async () => ({ default: (await LATER.cluster()).ClusterPage }));
-const CollectionPage = lazy(async () => ({ default: (await LATER.collection()).CollectionPage }));
-const ConsolePage = lazy(async () => ({ default: (await LATER.console()).ConsolePage }));
-const MetricsPage = lazy(async () => ({ default: (await LATER.metrics()).MetricsPage }));
-const SlowRequestsPage = lazy(async () => ({ default: (await LATER.slowRequests()).SlowRequestsPage }));
-const StorageSnapshotsPage = lazy(async () => ({ default: (await LATER.storageSnapshots()).StorageSnapshotsPage }));
-const TokenPage = lazy(async () => ({ default: (await LATER.token()).TokenPage }));
-const TransfersPage = lazy(async () => ({ default: (await LATER.transfers()).TransfersPage }));
+/** A page whose program comes after the first view, which does not wait for it: right after it, so that it is there when the node is not. */
+function later(load: () => Promise<ComponentType>): Pick<PageEntry, 'load' | 'Page'> {
+  return { load, Page: lazy(async () => ({ default: await load() })) };
+}
 const LATER_MS = 1000;
 
-const PAGES: readonly { readonly path: string; readonly title: string }[] = [
-  { path: 'collections', title: 'Collections' },
-  { path: 'console', title: 'Console' },
-  { path: 'cluster', title: 'Cluster' },
-  { path: 'transfers', title: 'Transfers' },
-  { path: 'snapshots', title: 'Snapshots' },
-  { path: 'advice', title: 'Why and advice' },
-  { path: 'slow', title: 'Slow requests' },
-  { path: 'actors', title: 'Actors' },
-  { path: 'metrics', title: 'Metrics' },
-  { path: 'jwt', title: 'Tokens' },
+interface PageEntry {
+  readonly path: string;
+  readonly title: string;
+  readonly Page: ComponentType;
+  readonly load?: () => Promise<unknown>;
+}
+
+const PAGES: readonly PageEntry[] = [
+  { path: 'collections', title: 'Collections', Page: CollectionsPage },
+  { path: 'console', title: 'Console', ...later(async () => (await import('./pages/console.js')).ConsolePage) },
+  { path: 'cluster', title: 'Cluster', ...later(async () => (await import('./pages/cluster.js')).ClusterPage) },
+  { path: 'transfers', title: 'Transfers', ...later(async () => (await import('./pages/transfers.js')).TransfersPage) },
+  { path: 'snapshots', title: 'Snapshots', ...later(async () => (await import('./pages/storage-snapshots.js')).StorageSnapshotsPage) },
+  { path: 'advice', title: 'Why and advice', ...later(async () => (await import('./pages/advice.js')).AdvicePage) },
+  { path: 'slow', title: 'Slow requests', ...later(async () => (await import('./pages/slow-requests.js')).SlowRequestsPage) },
+  { path: 'actors', title: 'Actors', ...later(async () => (await import('./pages/actors.js')).ActorsPage) },
+  { path: 'metrics', title: 'Metrics', ...later(async () => (await import('./pages/metrics.js')).MetricsPage) },
+  { path: 'jwt', title: 'Tokens', ...later(async () => (await import('./pages/token.js')).TokenPage) },
 ];
+const loadCollectionPage = async () => ({ default: (await import('./pages/collection.js')).CollectionPage });
+const CollectionPage = lazy(loadCollectionPage);
 const THEME = 'troupe.theme';
 
 export function App(): ReactNode {
@@ -55,12 +45,14 @@ export function App(): ReactNode {
   useEffect(() => {
     const timer = setTimeout(() => {
       // One that does not come now is asked for again when its page is opened.
-      for (const load of Object.values(LATER)) load().catch(() => {});
+      for (const load of [loadCollectionPage, ...PAGES.flatMap(({ load = [] }) => load)]) load().catch(() => {});
     }, LATER_MS);
     return () => clearTimeout(timer);
   }, []);
   useEffect(() => {
     document.title = `${PAGES.find(({ path }) => path === page)?.title ?? 'Troupe'} – Troupe`;
+    // On a phone the pages are one row, which is longer than the screen.
+    document.querySelector('.side [aria-current="page"]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [page]);
   return (
     <div className="shell">
@@ -99,37 +91,18 @@ export function App(): ReactNode {
 }
 
 function Page({ page, rest }: { readonly page: string; readonly rest: readonly string[] }): ReactNode {
-  switch (page) {
-    case 'collections':
-      return rest[0] === undefined ? <CollectionsPage /> : <CollectionPage key={rest[0]} name={rest[0]} tab={rest[1] ?? 'points'} />;
-    case 'console':
-      return <ConsolePage />;
-    case 'cluster':
-      return <ClusterPage />;
-    case 'transfers':
-      return <TransfersPage />;
-    case 'snapshots':
-      return <StorageSnapshotsPage />;
-    case 'advice':
-      return <AdvicePage />;
-    case 'actors':
-      return <ActorsPage />;
-    case 'slow':
-      return <SlowRequestsPage />;
-    case 'metrics':
-      return <MetricsPage />;
-    case 'jwt':
-      return <TokenPage />;
-    default:
-      return (
-        <>
-          <h1>There is no such page</h1>
-          <p>
-            Go to the <a href={linkTo('collections')}>collections</a>.
-          </p>
-        </>
-      );
-  }
+  const [name, tab = 'points'] = rest;
+  if (page === 'collections' && name !== undefined) return <CollectionPage key={name} name={name} tab={tab} />;
+  const entry = PAGES.find(({ path }) => path === page);
+  if (entry !== undefined) return <entry.Page />;
+  return (
+    <>
+      <h1>There is no such page</h1>
+      <p>
+        Go to the <a href={linkTo('collections')}>collections</a>.
+      </p>
+    </>
+  );
 }
 
 function NodeVersion(): ReactNode {
@@ -198,8 +171,8 @@ function ThemeChoice(): ReactNode {
   }, [theme]);
   return (
     <label>
-      Colours
-      <select value={theme} onChange={(event) => setTheme(event.target.value)}>
+      <span>Colours</span>
+      <select aria-label="Colours" value={theme} onChange={(event) => setTheme(event.target.value)}>
         <option value="system">as the system</option>
         <option value="light">light</option>
         <option value="dark">dark</option>

@@ -156,6 +156,8 @@ test('a collection is created, told apart and deleted only by its name', { skip 
   await act.click();
   await page.getByRole('link', { name: 'short lived' }).first().waitFor({ state: 'detached' });
   assert.match((await client.call('GET', '/collections/short%20lived/exists')).text, /"exists":false/);
+  await go('collections/short%20lived/points');
+  await page.getByRole('alert').getByText('exist').first().waitFor();
 });
 
 test('points are filtered, edited, compared and drawn', { skip }, async (t) => {
@@ -277,7 +279,7 @@ test('a filter that reads payloads becomes advice, and its button makes the inde
     .first()
     .waitFor();
   await checkAccess();
-  await card.getByRole('button', { name: 'Do it' }).click();
+  await card.getByRole('button', { name: 'Make the index' }).click();
   await page.getByText('"field_schema": "integer"').first().waitFor();
   await page.getByRole('button', { name: 'Send' }).click();
   await card.first().waitFor({ state: 'detached' });

@@ -35,6 +35,11 @@ export function digits(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
+/** A time as the API writes it, to the second: "2026-11-26T05:07:59" → "2026-11-26 05:07:59". */
+export function moment(time: string): string {
+  return time.replace('T', ' ').slice(0, 19);
+}
+
 /** Share in percent; "–" of nothing. */
 export function percent(part: number, whole: number): string {
   return whole === 0 ? '–' : `${digits((100 * part) / whole)} %`;

@@ -14,6 +14,8 @@ export interface ShownIssue {
 
 interface Kind {
   readonly title: string;
+  /** What its button does. */
+  readonly act?: string;
   readonly tone: Tone;
 }
 
@@ -21,15 +23,20 @@ interface Kind {
 const KINDS: Readonly<Record<string, Kind>> = {
   DEAD_REPLICA: { title: 'A replica is Dead', tone: 'bad' },
   DISK: { title: 'The disk is nearly full', tone: 'bad' },
-  MEMORY: { title: 'Memory is short', tone: 'bad' },
-  UNINDEXED_FIELD: { title: 'A filter reads payloads', tone: 'busy' },
-  BALANCE: { title: 'Peers are out of balance', tone: 'busy' },
+  MEMORY: { title: 'Memory is short', act: 'Quantize the vectors …', tone: 'bad' },
+  UNINDEXED_FIELD: { title: 'A filter reads payloads', act: 'Make the index …', tone: 'busy' },
+  BALANCE: { title: 'Peers are out of balance', act: 'Balance them …', tone: 'busy' },
   UNKNOWN_FIELD: { title: 'Requests have a field that is not known', tone: 'wait' },
 };
 const ORDER = Object.keys(KINDS);
 
 export function titleOf({ id }: ShownIssue): string {
   return KINDS[kindOf(id)]?.title ?? kindOf(id);
+}
+
+/** What the button says that leads to the action. */
+export function actOf({ id }: ShownIssue): string {
+  return KINDS[kindOf(id)]?.act ?? 'Do it …';
 }
 
 export function toneOfIssue({ id }: ShownIssue): Tone {

@@ -4,8 +4,9 @@ import { type ReactNode, useState } from 'react';
 import { call } from '../base/api.js';
 import { useResult } from '../base/live.js';
 import { linkTo } from '../base/router.js';
-import { gravestFirst, type ShownIssue, titleOf, toneOfIssue } from '../model/issues.js';
-import { ActDialog, Failure, Loading, State } from '../parts/basics.js';
+import { moment } from '../model/format.js';
+import { actOf, gravestFirst, type ShownIssue, titleOf, toneOfIssue } from '../model/issues.js';
+import { ActDialog, Failure, Loading, Prose, State } from '../parts/basics.js';
 import { Findings } from '../parts/findings.js';
 
 const PERIOD_MS = 5000;
@@ -67,13 +68,17 @@ function IssueCard({ issue, onAct }: { readonly issue: ShownIssue; readonly onAc
         </h3>
         {collection !== undefined && <a href={linkTo('collections', collection)}>{collection}</a>}
         <span className="grow" />
-        <span className="small faint">{`since ${timestamp.replace('T', ' ').slice(0, 19)} UTC`}</span>
+        <span className="small faint">{`since ${moment(timestamp)} UTC`}</span>
       </div>
-      <p className="payload">{description}</p>
-      <p className="payload">{solution}</p>
+      <p className="payload">
+        <Prose text={description} />
+      </p>
+      <p className="payload">
+        <Prose text={solution} />
+      </p>
       {action !== undefined && (
         <button type="button" className="main-action" onClick={onAct}>
-          Do it
+          {actOf(issue)}
         </button>
       )}
     </article>

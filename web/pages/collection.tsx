@@ -38,7 +38,8 @@ export function CollectionPage({ name, tab }: { readonly name: string; readonly 
     periodMs: PERIOD_MS,
     followed: { topics: TOPICS, group: name },
   });
-  if (value === undefined) return error === null ? <Loading /> : <Failure error={error} />;
+  if (value === undefined && error === null) return <Loading />;
+  if (value === undefined) return <Missing name={name} error={error} />;
   const { info, cluster, optimizations } = value;
   const { tone, sentence } = conditionOf(info, cluster, optimizations);
   const points = info.points_count ?? 0;
@@ -73,6 +74,20 @@ export function CollectionPage({ name, tab }: { readonly name: string; readonly 
         ))}
       </nav>
       <Tab name={name} tab={tab} report={value} reload={reload} />
+    </>
+  );
+}
+
+function Missing({ name, error }: { readonly name: string; readonly error: unknown }): ReactNode {
+  return (
+    <>
+      <div className="head">
+        <h1>{name}</h1>
+      </div>
+      <Failure error={error} />
+      <p>
+        Go to the <a href={linkTo('collections')}>collections</a>.
+      </p>
     </>
   );
 }

@@ -118,7 +118,7 @@ function Table({ loaded, onDelete }: { readonly loaded: Loaded; readonly onDelet
             <th className="number">Segments</th>
             <th className="number">Shards</th>
             <th>
-              <span className="small">Delete</span>
+              <span className="unseen">Delete</span>
             </th>
           </tr>
         </thead>
@@ -130,13 +130,13 @@ function Table({ loaded, onDelete }: { readonly loaded: Loaded; readonly onDelet
             const aliases = loaded.aliases.filter(({ collection_name }) => collection_name === name);
             return (
               <tr key={name}>
-                <td>
+                <td className="long">
                   <a href={linkTo('collections', name)}>{name}</a>
                   {aliases.map(({ alias_name }) => (
                     <div key={alias_name} className="small faint">{`alias ${alias_name}`}</div>
                   ))}
                 </td>
-                <td>
+                <td className="long">
                   <State tone={tone}>{info.status}</State>
                   <div className="small">{sentence}</div>
                 </td>

@@ -54,10 +54,10 @@ export function ConsolePage(): ReactNode {
         <h1>Console</h1>
         <span className="grow" />
         <label className="line">
-          Before
+          History
           <select value="" onChange={(event) => setText(history[Number(event.target.value)] ?? text)}>
             <option value="" disabled>
-              {history.length === 0 ? 'nothing yet' : 'choose …'}
+              {history.length === 0 ? 'nothing sent yet' : 'choose a request …'}
             </option>
             {history.map((one, at) => (
               <option key={one} value={at}>

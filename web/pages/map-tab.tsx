@@ -11,7 +11,7 @@ import { PayloadView } from '../parts/payload.js';
 const PAGE = 2000;
 const COUNTS = [1000, 5000, 20_000, 50_000];
 /** Told apart also by people who see few colours; all other values share the last one. */
-const COLOURS = ['#4263eb', '#e8590c', '#2b8a3e', '#c2255c', '#0c8599', '#9c36b5', '#a07800', '#5f3dc4', '#d6336c', '#495057'];
+const COLOURS = ['#4c7dff', '#f28e2b', '#2f9e4f', '#e03a4e', '#14a3b8', '#a55bd6', '#b39b00', '#e377c2', '#9a6242', '#8a8f99'];
 const NEAR_PIXELS = 12;
 
 interface Placed {
@@ -92,6 +92,11 @@ export function MapTab({ name, info }: { readonly name: string; readonly info: C
         )}
       </div>
       <Failure error={error} />
+      {placed === null && error === null && (
+        <p className="faint">
+          Vectors as places on a plane, each with the colour of a payload field: groups of points and those that stand alone can be seen.
+        </p>
+      )}
       {placed !== null && groups !== null && (
         <div className="sheet">
           <Plot placed={placed} groups={groups} onPick={setPicked} />
@@ -104,7 +109,7 @@ export function MapTab({ name, info }: { readonly name: string; readonly info: C
             ))}
           </div>
           <p className="small faint">
-            {`${count(placed.points.length)} points. The plane has the two directions in which their vectors differ most; points that are far from each other here are so in truth, near ones need not be near.`}
+            {`${count(placed.points.length)} points. The plane has the two directions in which their vectors differ most: what is far apart here is far apart, what is near here need not be near.`}
           </p>
           {picked !== null && (
             <article className="sheet" aria-label={`Point ${picked.id}`}>

@@ -94,6 +94,11 @@ function readingOf(samples: readonly Sample[], atSec: number): Reading {
   };
 }
 
+/** Five minutes, in seconds. */
+function spanUntil(endSec: number): [number, number] {
+  return [endSec - (KEPT * PERIOD_MS) / 1000, endSec];
+}
+
 function ChartView({ chart, readings }: { readonly chart: Chart; readonly readings: readonly Reading[] }): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
@@ -111,8 +116,15 @@ function ChartView({ chart, readings }: { readonly chart: Chart; readonly readin
         height: 170,
         legend: { show: false },
         cursor: { show: false },
-        scales: { y: { range: (_, __, max) => [0, max === 0 ? 1 : max * 1.1] } },
-        axes: [axis, { ...axis, size: 70, values: (_, marks) => marks.map(chart.shown) }],
+        // A chart begins at its right end, and fills as the page stays open.
+        scales: {
+          x: { range: (_, __, max) => spanUntil(max ?? Date.now() / 1000) },
+          y: { range: (_, __, max) => [0, max === 0 ? 1 : max * 1.1] },
+        },
+        axes: [
+          { ...axis, values: (_, marks) => marks.map((mark) => new Date(mark * 1000).toTimeString().slice(0, 5)) },
+          { ...axis, size: 70, values: (_, marks) => marks.map(chart.shown) },
+        ],
         series: [{}, { stroke: '#4263eb', width: 2, fill: '#4263eb22' }],
       },
       [[], []],

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import type { Optimization, OptimizationProgress, Optimizations } from '../model/api-types.js';
 import type { Tone } from '../model/condition.js';
-import { count, percent, seconds } from '../model/format.js';
+import { count, moment, percent, seconds } from '../model/format.js';
 import { type Span, shareDone, spansOf } from '../model/timeline.js';
 import { Bar, State, Tile } from '../parts/basics.js';
 
@@ -101,7 +101,7 @@ function Timeline({ spans }: { readonly spans: readonly Span[] }): ReactNode {
               <State tone={TONES[span.outcome]}>{span.title}</State>
               <div className="small faint">{span.detail}</div>
             </td>
-            <td className="small">{new Date(span.beginMs).toLocaleTimeString()}</td>
+            <td className="small short">{`${moment(new Date(span.beginMs).toISOString())} UTC`}</td>
             <td style={{ width: '55%' }}>
               <div className="lane">
                 <i

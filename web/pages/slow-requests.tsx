@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import { useResult } from '../base/live.js';
 import { linkTo } from '../base/router.js';
-import { seconds } from '../model/format.js';
+import { moment, seconds } from '../model/format.js';
 import { idsText, type ShownSlowRequest, type SlowReport, slowSentence } from '../model/slow-requests.js';
 import { Failure, Loading } from '../parts/basics.js';
 
@@ -22,6 +22,12 @@ export function SlowRequestsPage(): ReactNode {
       <Failure error={error} />
       {report === undefined && error === null && <Loading />}
       {report !== undefined && <p>{slowSentence(report)}</p>}
+      {report?.last.length === 0 && (
+        <p className="small faint">
+          Each of them comes here with how it was carried out. The setting <code>service.slow_request_ms</code> says from how many
+          milliseconds on; to look at one request at any time, explain it in the <a href={linkTo('console')}>console</a>.
+        </p>
+      )}
       {report !== undefined && report.last.length > 0 && (
         <section className="sheet scroll" aria-label="The last slow requests">
           <table>
@@ -53,7 +59,7 @@ function Row({ request }: { readonly request: ShownSlowRequest }): ReactNode {
   const ids = idsText(request);
   return (
     <tr>
-      <td>{time.replace('T', ' ').slice(0, 19)}</td>
+      <td className="short">{moment(time)}</td>
       <td>
         <code>{operation}</code>
         {collection !== null && (

@@ -87,7 +87,9 @@ function Rows({ rows, nameOf, onAbort }: RowsProps): ReactNode {
             <th>From</th>
             <th>To</th>
             <th>How far it is</th>
-            <th>What to do</th>
+            <th>
+              <span className="unseen">What to do</span>
+            </th>
           </tr>
         </thead>
         <tbody>

@@ -8,7 +8,7 @@ export function Failure({ error }: { readonly error: unknown }): ReactNode {
   if (error === null || error === undefined) return null;
   return (
     <div className="notice bad" role="alert">
-      {messageOf(error)}
+      <Prose text={messageOf(error)} />
     </div>
   );
 }
@@ -42,6 +42,14 @@ export function Loading(): ReactNode {
       Loading …
     </p>
   );
+}
+
+/** A sentence of the node's: what stands between backticks are names. */
+export function Prose({ text }: { readonly text: string }): ReactNode {
+  return text.split('`').map((part, at) => {
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts of a sentence have no other name
+    return at % 2 === 1 ? <code key={at}>{part}</code> : part;
+  });
 }
 
 interface DialogProps {

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { call } from '../base/api.js';
 import { type ExplainAnswer, rowsOf, type TriedIndex, trialSentence } from '../model/explain.js';
 import { seconds } from '../model/format.js';
-import { ActDialog } from './basics.js';
+import { ActDialog, Prose } from './basics.js';
 
 export function ExplainView({ explanation }: { readonly explanation: ExplainAnswer }): ReactNode {
   const { advice, summary, time_us } = explanation;
@@ -23,7 +23,7 @@ export function ExplainView({ explanation }: { readonly explanation: ExplainAnsw
               {figures.length > 0 && <div className="small faint">{figures.join(', ')}</div>}
               {reasons.map((reason) => (
                 <p key={reason} className="small">
-                  {reason}
+                  <Prose text={reason} />
                 </p>
               ))}
             </div>
@@ -48,7 +48,9 @@ function AdviceNotice({ advice }: { readonly advice: TriedIndex }): ReactNode {
   };
   return (
     <div className="notice busy">
-      <p style={{ marginTop: 0 }}>{advice.reason}</p>
+      <p style={{ marginTop: 0 }}>
+        <Prose text={advice.reason} />
+      </p>
       <p className="small">{trialSentence(advice)}</p>
       {done ? (
         <p role="status">The index is made. Explain the request again to see what it saves.</p>

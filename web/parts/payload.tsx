@@ -4,9 +4,11 @@ import type { ReactNode } from 'react';
 import type { Vector } from '../model/api-types.js';
 
 const IMAGE = /\.(png|jpe?g|gif|webp|svg|avif)(\?.*)?$/i;
-const IMAGE_DATA = /^data:image\/(png|jpeg|gif|webp|avif);base64,/;
+const IMAGE_DATA = /^data:image\/(png|jpeg|gif|webp|avif|svg\+xml);base64,/;
 const LINK = /^https?:\/\//i;
 const DEPTH_MAX = 6;
+const TEXT_SHOWN = 400;
+const DATA_SHOWN = 60;
 
 export function PayloadView({ payload }: { readonly payload: Readonly<Record<string, unknown>> }): ReactNode {
   const entries = Object.entries(payload);
@@ -47,7 +49,9 @@ function TextValue({ text }: { readonly text: string }): ReactNode {
       </a>
     );
   }
-  return <span>{text.length > 400 ? `${text.slice(0, 400)} …` : text}</span>;
+  // Data that is no image says nothing to people.
+  const shown = text.startsWith('data:') ? DATA_SHOWN : TEXT_SHOWN;
+  return <span>{text.length > shown ? `${text.slice(0, shown)} …` : text}</span>;
 }
 
 const BARS_MAX = 128;

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { ApiError, call, headers } from '../base/api.js';
 import { useResult } from '../base/live.js';
 import type { ShownSnapshot } from '../model/api-types.js';
-import { bytes } from '../model/format.js';
+import { bytes, moment } from '../model/format.js';
 import { ActDialog, Failure, Loading } from './basics.js';
 
 const PERIOD_MS = 5000;
@@ -70,20 +70,22 @@ export function SnapshotList({ extra, none, onRestore, path }: Props): ReactNode
                 <th>Made</th>
                 <th className="number">Size</th>
                 <th>SHA-256</th>
-                <th>What to do</th>
+                <th>
+                  <span className="unseen">What to do</span>
+                </th>
               </tr>
             </thead>
             <tbody>
               {value.map((snapshot) => (
                 <tr key={snapshot.name}>
-                  <td className="mono">{snapshot.name}</td>
-                  <td>{snapshot.creation_time ?? ''}</td>
+                  <td className="mono long">{snapshot.name}</td>
+                  <td className="short">{moment(snapshot.creation_time ?? '')}</td>
                   <td className="number">{bytes(snapshot.size)}</td>
                   <td className="mono" title={snapshot.checksum ?? ''}>
                     {snapshot.checksum?.slice(0, 12) ?? 'unknown'}
                   </td>
                   <td>
-                    <div className="row">
+                    <div className="row" style={{ flexWrap: 'nowrap' }}>
                       <button
                         type="button"
                         onClick={() => act('Downloading …', () => download(`${path}/${encodeURIComponent(snapshot.name)}`, snapshot.name))}
