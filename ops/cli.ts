@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util';
 import type { StartRestore } from '../actors/snapshots/restore-at-start.js';
 import { parseDatetime } from '../protocols/datetime.js';
+import { optionProblem } from './option-problem.js';
 import { peerUri } from './peer-uri.js';
 import { TOOLS, type ToolName, toolName } from './tool-names.js';
 
@@ -120,7 +121,7 @@ export function parseCommandLine(
       allowPositionals: true,
     }));
   } catch (error) {
-    return { kind: 'refuse', message: `${error instanceof Error ? error.message : String(error)}\n\n${USAGE}` };
+    return { kind: 'refuse', message: `${optionProblem(error instanceof Error ? error.message : String(error))}\n\n${USAGE}` };
   }
   if (values.help === true) return { kind: 'print', text: USAGE };
   if (values.version === true) return { kind: 'print', text: `troupe ${version}\n` };

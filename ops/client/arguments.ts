@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { parseJson, stringifyJson } from '../../protocols/json.js';
 import { CONNECTION_OPTIONS } from './connection.js';
-import { wrongArguments } from './tool.js';
+import { type ToolError, wrongArguments } from './tool.js';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 type Settings<Own extends Options> = { args: string[]; options: typeof CONNECTION_OPTIONS & Own; strict: true; allowPositionals: true };
@@ -15,12 +15,22 @@ export function readArguments<const Own extends Options>(args: readonly string[]
   return parseArgs<Settings<Own>>({ args: [...args], options, strict: true, allowPositionals: true });
 }
 
-/** The words behind an action, as many as `names` says; the last one may be left out where its name ends in `?`. Errors: ToolError. */
-export function argumentWords(action: string, given: readonly string[], ...names: readonly string[]): string[] {
+/**
+ * The words behind an action, as many as `names` says; the last one may be left out where its name ends in `?`. action: null where the
+ * tool has none. Errors: ToolError.
+ */
+export function argumentWords(action: string | null, given: readonly string[], ...names: readonly string[]): string[] {
   const needed = names.filter((name) => !name.endsWith('?'));
-  if (given.length < needed.length) throw wrongArguments(`${action}: <${needed[given.length]}> is missing`);
-  if (given.length > names.length) throw wrongArguments(`${action}: '${given[names.length]}' is too much`);
+  const of = action === null ? '' : `${action}: `;
+  if (given.length < needed.length) throw wrongArguments(`${of}<${needed[given.length]}> is missing`);
+  if (given.length > names.length) throw wrongArguments(`${of}'${given[names.length]}' is too much`);
   return [...given];
+}
+
+/** The action of a tool is none of these. */
+export function wrongAction(action: string | undefined, ...actions: readonly string[]): ToolError {
+  const known = `${actions.slice(0, -1).join(', ')} or ${actions.at(-1)}`;
+  return wrongArguments(action === undefined ? `say what to do: ${known}` : `'${action}' is not ${known}`);
 }
 
 /** A whole number. Errors: ToolError. */

@@ -109,8 +109,12 @@ export class NodeConnection {
 
   #unreachable(error: unknown): never {
     const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === 'ECONNREFUSED' ? 'nobody listens there' : message || code;
-    throw new ToolError(`${this.url} cannot be reached: ${why} (--url names another address)`, EXIT.unreachable);
+    const isRefused = code === 'ECONNREFUSED';
+    const help = `${isRefused ? '`troupe serve` starts a node, ' : ''}--url or TROUPE_URL names another one`;
+    throw new ToolError(
+      `${this.url} cannot be reached: ${isRefused ? 'nobody listens there' : message || code} (${help})`,
+      EXIT.unreachable,
+    );
   }
 }
 

@@ -37,7 +37,7 @@ ${CONNECTION_USAGE}`,
       kind: { type: 'string' },
       watch: { type: 'string' },
     });
-    const [path = '/node'] = argumentWords('actors', positionals, 'path?');
+    const [path = '/node'] = argumentWords(null, positionals, 'path?');
     const watchMs = values.watch === undefined ? null : secondsOf('--watch', values.watch, 1) * 1000;
     return withNode(values, async (node) => {
       for (;;) {

@@ -1,7 +1,7 @@
 /** `troupe cluster`: nodes of a cluster, and where shards are. */
 
 import type { ResultOf } from '../../protocols/openapi/operations.js';
-import { argumentWords, confirm, jsonLine, readArguments, wholeNumber } from '../client/arguments.js';
+import { argumentWords, confirm, jsonLine, readArguments, wholeNumber, wrongAction } from '../client/arguments.js';
 import { apiPath, CONNECTION_USAGE, type NodeConnection, withNode } from '../client/connection.js';
 import { bytesText, tableText } from '../client/tables.js';
 import { type Tool, wrongArguments } from '../client/tool.js';
@@ -110,7 +110,7 @@ ${CONNECTION_USAGE}`,
           return 0;
         }
         default:
-          throw wrongArguments(`'${action}' is none of status, shards, move, copy, drop, rebalance, drain and remove`);
+          throw wrongAction(action, 'status', 'shards', 'move', 'copy', 'drop', 'rebalance', 'drain', 'remove');
       }
     });
   },

@@ -1,7 +1,16 @@
 /** `troupe collections`: the collections of a node. */
 
 import type { BodyOf, ResultOf } from '../../protocols/openapi/operations.js';
-import { argumentWords, confirm, jsonLine, jsonOption, readArguments, standardInput, wholeNumber } from '../client/arguments.js';
+import {
+  argumentWords,
+  confirm,
+  jsonLine,
+  jsonOption,
+  readArguments,
+  standardInput,
+  wholeNumber,
+  wrongAction,
+} from '../client/arguments.js';
 import { apiPath, CONNECTION_USAGE, type NodeConnection, withNode } from '../client/connection.js';
 import { listingText, tableText } from '../client/tables.js';
 import { EXIT, type Tool, ToolError, wrongArguments } from '../client/tool.js';
@@ -83,7 +92,7 @@ ${CONNECTION_USAGE}`,
           return 0;
         }
         default:
-          throw wrongArguments(`'${action}' is none of list, show, create and delete`);
+          throw wrongAction(action, 'list', 'show', 'create', 'delete');
       }
     });
   },

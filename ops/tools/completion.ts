@@ -1,7 +1,7 @@
 /** `troupe completion`: what a shell needs to complete the command line of `troupe`. */
 
-import { argumentWords } from '../client/arguments.js';
-import { type Tool, wrongArguments } from '../client/tool.js';
+import { argumentWords, wrongAction } from '../client/arguments.js';
+import type { Tool } from '../client/tool.js';
 import { TOOL_NAMES } from '../tool-names.js';
 import { type CommandWords, completionScript, SHELLS, wordsOfUsage } from './completion-script.js';
 import { toolNamed } from './run.js';
@@ -15,9 +15,9 @@ Prints a script that completes commands and options:
   troupe completion fish > ~/.config/fish/completions/troupe.fish
 `,
   async run(args, out) {
-    const [name = ''] = argumentWords('completion', args, 'shell');
+    const [name = ''] = argumentWords(null, args, 'shell');
     const shell = SHELLS.find((known) => known === name);
-    if (shell === undefined) throw wrongArguments(`'${name}' is none of ${SHELLS.join(', ')}`);
+    if (shell === undefined) throw wrongAction(name, ...SHELLS);
     out(completionScript(shell, await commandWords()));
     return 0;
   },

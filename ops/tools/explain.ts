@@ -19,7 +19,7 @@ ${QUERY_OPTIONS_USAGE}
 ${CONNECTION_USAGE}`,
   run(args, out) {
     const { positionals, values } = readArguments(args, QUERY_OPTIONS);
-    const [collection = ''] = argumentWords('explain', positionals, 'collection');
+    const [collection = ''] = argumentWords(null, positionals, 'collection');
     return withNode(values, async (node) => {
       const path = apiPath`/collections/${collection}/points/query`;
       const answer = await node.answer('POST', path, { ...(await queryBody(values)), explain: true });

@@ -40,7 +40,7 @@ ${CONNECTION_USAGE}`,
       'no-vectors': { type: 'boolean' },
       batch: { type: 'string' },
     });
-    const [collection = '', path = ''] = argumentWords('export', positionals, 'collection', 'file');
+    const [collection = '', path = ''] = argumentWords(null, positionals, 'collection', 'file');
     const format = values.format ?? (path === '-' ? 'jsonl' : formatOf(path));
     if (format !== 'jsonl' && format !== 'parquet') throw wrongArguments('--format: jsonl or parquet');
     if (format === 'parquet' && path === '-') throw wrongArguments('a Parquet file has a name');

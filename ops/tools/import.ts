@@ -36,7 +36,6 @@ const OPTIONS = {
   verify: { type: 'string' },
 } as const;
 
-const NAME = 'import';
 const VERIFICATIONS = ['none', 'sample', 'full'] as const;
 
 export const IMPORT_TOOL: Tool = {
@@ -87,7 +86,7 @@ Both:
 ${CONNECTION_USAGE}`,
   run(args, out) {
     const { positionals, values } = readArguments(args, OPTIONS);
-    const [collection = '', from = ''] = argumentWords(NAME, positionals, 'collection', 'file or server');
+    const [collection = '', from = ''] = argumentWords(null, positionals, 'collection', 'file or server');
     const isServer = /^https?:\/\//.test(from);
     const verify = VERIFICATIONS.find((known) => known === (values.verify ?? 'sample'));
     if (verify === undefined) throw wrongArguments(`--verify: '${values.verify}' is none of ${VERIFICATIONS.join(', ')}`);

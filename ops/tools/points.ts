@@ -1,7 +1,7 @@
 /** `troupe points`: points of a collection. */
 
 import type { ResultOf } from '../../protocols/openapi/operations.js';
-import { argumentWords, confirm, jsonLine, jsonOption, pointId, readArguments, wholeNumber } from '../client/arguments.js';
+import { argumentWords, confirm, jsonLine, jsonOption, pointId, readArguments, wholeNumber, wrongAction } from '../client/arguments.js';
 import { apiPath, CONNECTION_USAGE, type NodeConnection, withNode } from '../client/connection.js';
 import { countText } from '../client/tables.js';
 import { EXIT, type Tool, ToolError, wrongArguments } from '../client/tool.js';
@@ -108,7 +108,7 @@ ${CONNECTION_USAGE}`,
           return 0;
         }
         default:
-          throw wrongArguments(`${action === undefined ? 'nothing' : `'${action}'`} is none of get, scroll, count, upsert and delete`);
+          throw wrongAction(action, 'get', 'scroll', 'count', 'upsert', 'delete');
       }
     });
   },

@@ -46,7 +46,7 @@ ${QUERY_OPTIONS_USAGE}
 ${CONNECTION_USAGE}`,
   run(args, out) {
     const { positionals, values } = readArguments(args, QUERY_OPTIONS);
-    const [collection = ''] = argumentWords('query', positionals, 'collection');
+    const [collection = ''] = argumentWords(null, positionals, 'collection');
     return withNode(values, async (node) => {
       const path = apiPath`/collections/${collection}/points/query`;
       const result = await node.result<ResultOf<'query_points'>>('POST', path, await queryBody(values));

@@ -1,6 +1,7 @@
 /** Runs a tool of the command line, and prints what is wrong with its arguments. */
 
 import { EXIT, type Tool, ToolError } from '../client/tool.js';
+import { optionProblem } from '../option-problem.js';
 import type { ToolName } from '../tool-names.js';
 
 /** The exit code. 2: the arguments are wrong. */
@@ -17,15 +18,21 @@ export async function runTool(name: ToolName, args: readonly string[]): Promise<
     return await run(args, out);
   } catch (error) {
     const { exitCode, message } = error instanceof ToolError ? error : failureOf(error);
-    process.stderr.write(`troupe ${name}: ${message}\n${exitCode === EXIT.wrongArguments ? `\n${usage}` : ''}`);
+    process.stderr.write(`troupe ${name}: ${message}\n${exitCode === EXIT.wrongArguments ? `\n${shortUsage(name, usage)}` : ''}`);
     return exitCode;
   }
+}
+
+/** The forms of the command: all that it takes would hide what is wrong. */
+function shortUsage(name: ToolName, usage: string): string {
+  return `${usage.slice(0, usage.indexOf('\n\n'))}\n\n\`troupe ${name} --help\` tells all of it.\n`;
 }
 
 /** Errors of `parseArgs` are about the arguments; all others have happened to the work. */
 function failureOf(error: unknown): { readonly exitCode: number; readonly message: string } {
   const { code, message } = error as NodeJS.ErrnoException;
-  return { exitCode: code?.startsWith('ERR_PARSE_ARGS_') ? EXIT.wrongArguments : EXIT.refused, message };
+  if (!code?.startsWith('ERR_PARSE_ARGS_')) return { exitCode: EXIT.refused, message };
+  return { exitCode: EXIT.wrongArguments, message: optionProblem(message) };
 }
 
 export async function toolNamed(name: ToolName): Promise<Tool> {

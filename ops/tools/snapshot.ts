@@ -5,7 +5,7 @@ import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ResultOf } from '../../protocols/openapi/operations.js';
-import { argumentWords, confirm, jsonLine, readArguments } from '../client/arguments.js';
+import { argumentWords, confirm, jsonLine, readArguments, wrongAction } from '../client/arguments.js';
 import { apiPath, CONNECTION_USAGE, type NodeConnection, withNode } from '../client/connection.js';
 import { ProgressBar } from '../client/progress.js';
 import { bytesText, tableText } from '../client/tables.js';
@@ -99,9 +99,7 @@ ${CONNECTION_USAGE}`,
           return 0;
         }
         default:
-          throw wrongArguments(
-            `${action === undefined ? 'nothing' : `'${action}'`} is none of create, list, download, upload, restore and delete`,
-          );
+          throw wrongAction(action, 'create', 'list', 'download', 'upload', 'restore', 'delete');
       }
     });
   },

@@ -16,7 +16,9 @@ export interface TokenOptions {
 export function claimsFrom(options: TokenOptions, nowMs: number): Record<string, unknown> {
   const { access, collection, expires, subject, tenant, valueExists } = options;
   if ((access === undefined) === (collection === undefined))
-    throw wrong('--access r (read everything) or m (manage everything), or --collection <name>:r or <name>:rw for each collection');
+    throw wrong(
+      'say what it is for: --access r (read everything) or m (manage everything), or --collection <name>:r or <name>:rw for each collection',
+    );
   if (access !== undefined && access !== 'r' && access !== 'm') throw wrong(`--access: '${access}' is neither r nor m`);
   return {
     ...(subject === undefined ? {} : { sub: subject }),

@@ -82,7 +82,8 @@ function keyOf(sources: KeySources): string {
       : file !== undefined || stdin === true
         ? readFileSync(file ?? 0, 'utf8').trim()
         : keyOfSettings(sources['config-path']));
-  if (found === undefined || found === '') throw new ToolError('there is no key: set service.api_key, or name where the key is', 1);
+  if (found === undefined || found === '')
+    throw new ToolError('there is no key: set service.api_key, or say where the key is (--key-env, --key-file or --key-stdin)', 1);
   return found;
 }
 

@@ -147,5 +147,9 @@ test('what is not there, not allowed, not reached or not understood has an exit 
   assert.ok(!nobody.error.includes(KEY));
   const wrong = await command(['points', 'scroll', 'c', '--limt', '1'], '', {});
   assert.deepEqual([wrong.code, wrong.out], [2, '']);
-  assert.match(wrong.error, /--limt[\s\S]*Usage: troupe points get/);
+  assert.match(
+    wrong.error,
+    /^troupe points: Unknown option '--limt'\n\nUsage: troupe points get[^\0]*`troupe points --help` tells all of it\.\n$/,
+  );
+  assert.match(nobody.error, /`troupe serve` starts a node/);
 });
