@@ -52,6 +52,7 @@ export interface Composition {
   readonly services: DoorServices;
   readonly node: NodeApi;
   readonly pool: EnginePool;
+  readonly memory: MemoryWatch;
   /** Resolves when the first threads are ready; rejects, with the pool closed, when they do not start. */
   readonly started: Promise<void>;
   /** The process has ended in order: nothing is open any more. */
@@ -195,7 +196,7 @@ export async function compose(
     () => run.ready(),
     () => {},
   );
-  return { services, node, pool, started, end };
+  return { services, node, pool, memory, started, end };
 }
 
 function randomWord(): number {

@@ -36,6 +36,7 @@ import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock
 import { hasOwnLevel, type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { isColoured, openOutputs } from './outputs.js';
 import { describeRuntime } from './runtime.js';
+import { memoryGiver } from './system-calls.js';
 import { tellAudit } from './tell-audit.js';
 import { tellRefusals } from './tell-refusals.js';
 import { tlsProblems } from './tls/certificates.js';
@@ -52,6 +53,8 @@ const EXIT_STUCK = 4;
 const CLOSE_GRACE_MS = 30_000;
 /** How long a start waits for the node before it to be gone. */
 const LOCK_PATIENCE_MS = 5000;
+/** From then on memory is given back: a start keeps compiled code and collects garbage after two and three seconds. */
+const GIVE_BACK_AFTER_MS = 5000;
 const MEBIBYTE = 1 << 20;
 
 const startedMs = Date.now();
@@ -203,7 +206,7 @@ async function run(
   );
   const logRequests = logOf('http').enabled('DEBUG');
   const doorsInReaders = canSharePort() && !service.hardware_reporting && !logRequests && accessLog === null;
-  const { end, node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);
+  const { end, memory, node, pool, services, started } = await compose(settings, cluster, identity, logOf, endOn, doorsInReaders);
   if (cluster !== null) pool.watch(cluster.store);
   // From here on a signal ends in order what has been started.
   const open: Door[] = [];
@@ -260,6 +263,9 @@ async function run(
       tellThreadsReady();
       keepCompiledCode();
       giveBackStart(() => node.listCollections().length === 0);
+      setTimeout(() => {
+        memory.giveBack = process.env.TROUPE_STARTED === undefined ? null : memoryGiver();
+      }, GIVE_BACK_AFTER_MS).unref();
     },
     () => {},
   );

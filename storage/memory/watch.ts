@@ -1,6 +1,7 @@
 /** The memory of this process as it runs: its limits, its ledger, and what it uses, measured again and again. */
 
 import { type MemoryBudget, memoryBudget } from './budget.js';
+import { gaveBack, NOTHING_GIVEN_BACK, nextGiveBack } from './give-back.js';
 import { ACCOUNTS, type Account, megabytes } from './ledger.js';
 import { type LimitSource, type MemoryLimits, tightestLimit } from './limits.js';
 import { readMemoryLimits, readUsedBytes } from './read-limits.js';
@@ -27,6 +28,9 @@ export class MemoryWatch {
   readonly #timer: NodeJS.Timeout;
   /** Hears what the process uses or plans to use, whenever that is measured. */
   onUse: (bytes: number) => void = () => {};
+  /** Gives freed memory back to the system; called when it is worth it. Null: nothing can. */
+  giveBack: (() => void) | null = null;
+  #givenBack = NOTHING_GIVEN_BACK;
 
   /** setting: `storage.performance.memory_budget_mb`. */
   constructor(setting: number | null, limits: MemoryLimits = readMemoryLimits()) {
@@ -34,7 +38,7 @@ export class MemoryWatch {
     this.limit = tightestLimit(limits);
     this.ledger = new SharedLedger(memoryBudget(this.limit.bytes, setting));
     this.measure();
-    this.#timer = setInterval(() => this.measure(), MEASURE_EVERY_MS);
+    this.#timer = setInterval(() => this.#tick(), MEASURE_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -73,5 +77,15 @@ export class MemoryWatch {
 
   stop(): void {
     clearInterval(this.#timer);
+  }
+
+  #tick(): void {
+    const used = this.measure();
+    if (this.giveBack === null) return;
+    const { isDue, state } = nextGiveBack(this.#givenBack, used);
+    this.#givenBack = state;
+    if (!isDue) return;
+    this.giveBack();
+    this.#givenBack = gaveBack(state, this.measure());
   }
 }

@@ -1,0 +1,72 @@
+/** When the process gives memory back to the system that it has freed, and pages of files that it has only passed through. Pure. */
+
+/** What happened is measured so often without a change before memory is given back. */
+const STILL_MEASURES = 4;
+/** A smaller change of what is used is none: threads come and go with a few pages. */
+const STILL_BYTES = 1 << 20;
+/** What has changed by less since the last time is not worth it. */
+const WORTH_BYTES = 4 << 20;
+
+export interface GiveBackState {
+  /** As last measured. */
+  readonly usedBytes: number;
+  /** Measures in a row that were like the one before. */
+  readonly still: number;
+  /** What was used after the last time; null before the first time. */
+  readonly leftBytes: number | null;
+}
+
+export const NOTHING_GIVEN_BACK: GiveBackState = { usedBytes: 0, still: 0, leftBytes: null };
+
+/**
+ * The next state, and whether now is the time: the memory that is used has not changed for some measures, and is another than what was left
+ * the last time (a start, a build, an upload or many requests have come and gone meanwhile).
+ * usedBytes: measured at even intervals.
+ */
+export function nextGiveBack(state: GiveBackState, usedBytes: number): { readonly state: GiveBackState; readonly isDue: boolean } {
+  const still = Math.abs(usedBytes - state.usedBytes) < STILL_BYTES ? state.still + 1 : 0;
+  const isWorth = state.leftBytes === null || Math.abs(usedBytes - state.leftBytes) >= WORTH_BYTES;
+  const isDue = still >= STILL_MEASURES && isWorth;
+  return { state: { ...state, usedBytes, still }, isDue };
+}
+
+/** Memory was given back, and so much is used now. */
+export function gaveBack(state: GiveBackState, usedBytes: number): GiveBackState {
+  return { ...state, usedBytes, still: 0, leftBytes: usedBytes };
+}
+
+/** Addresses of a process, from `start` on. */
+export interface AddressRange {
+  readonly start: bigint;
+  readonly bytes: bigint;
+}
+
+/** `from-to permissions offset device inode  path` begins each mapping of /proc/<pid>/smaps. */
+const MAPPING = /^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ \S+\s*(.*)$/;
+
+/**
+ * Code and constants of a program, as the system loaded them at its start: they stay where they are for as long as the process lives, and
+ * a page of them that goes comes back from the file with the next access. Mappings with pages that differ from the file are left out, and so
+ * are copies of code that V8 maps beside that of a thread: those go with the thread.
+ * smaps: the text of /proc/<pid>/smaps; program: path of the program.
+ */
+export function programRanges(smaps: string, program: string): AddressRange[] {
+  const ranges: AddressRange[] = [];
+  let range: AddressRange | null = null;
+  /** Where the mapping ends that the next one of the program follows; null before the first. */
+  let end: bigint | null = null;
+  for (const line of smaps.split('\n')) {
+    const [, from, to, permissions = '', path] = MAPPING.exec(line) ?? [];
+    if (from !== undefined) {
+      range = null;
+      const start = BigInt(`0x${from}`);
+      if (path !== program || (end !== null && start !== end)) continue;
+      end = BigInt(`0x${to}`);
+      if (permissions === 'r-xp' || permissions === 'r--p') range = { start, bytes: end - start };
+    } else if (range !== null && line.startsWith('Anonymous:')) {
+      if (/\s0 kB$/.test(line)) ranges.push(range);
+      range = null;
+    }
+  }
+  return ranges;
+}

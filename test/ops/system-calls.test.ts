@@ -1,0 +1,44 @@
+/** What a process gives back, in one of the runtime that serves. */
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { broughtNode } from '../brought-node.js';
+
+const SYSTEM_CALLS = new URL('../../ops/system-calls.js', import.meta.url);
+
+/** Fills memory with blocks that the C library has, frees all but the last of each thousand, and gives back; prints kB before and after, and a sum of code run since. */
+const PROGRAM = `
+import { readFileSync } from 'node:fs';
+const { memoryGiver } = await import(process.argv[1]);
+const of = (key) => Number(new RegExp('^' + key + ':\\\\s+(\\\\d+)', 'm').exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+const giveBack = memoryGiver();
+let blocks = Array.from({ length: 8000 }, () => Buffer.allocUnsafeSlow(8192).fill(1));
+blocks = blocks.filter((_, at) => at % 1000 === 999);
+gc();
+const before = { anonymous: of('RssAnon'), file: of('RssFile') };
+giveBack?.();
+const after = { anonymous: of('RssAnon'), file: of('RssFile') };
+let sum = 0;
+for (const block of blocks) for (const byte of block) sum += byte;
+console.log(JSON.stringify({ can: giveBack !== null, before, after, sum, parsed: JSON.parse('[1.5]')[0], text: 'ä'.toUpperCase() }));
+`;
+
+test('freed blocks and pages of the program go back to the system, and the program goes on', async (t) => {
+  const runtime = broughtNode();
+  if (runtime === null || process.platform !== 'linux') return t.skip('needs the runtime that Troupe brings along, on Linux');
+  const words = ['--expose-gc', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', PROGRAM, SYSTEM_CALLS.href];
+  const environment = { ...process.env, MALLOC_MMAP_THRESHOLD_: '65536' };
+  const { stdout, stderr } = await promisify(execFile)(runtime, words, {
+    env: environment,
+    cwd: fileURLToPath(new URL('.', SYSTEM_CALLS)),
+  });
+  assert.equal(stderr, '');
+  const { after, before, can, ...rest } = JSON.parse(stdout);
+  assert.equal(can, true);
+  assert.ok(before.anonymous - after.anonymous > 40_000, `anonymous memory: ${before.anonymous} kB, then ${after.anonymous} kB`);
+  assert.ok(before.file - after.file > 10_000, `pages of files: ${before.file} kB, then ${after.file} kB`);
+  assert.deepEqual(rest, { sum: 8 * 8192, parsed: 1.5, text: 'Ä' });
+});

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type GiveBackState, gaveBack, NOTHING_GIVEN_BACK, nextGiveBack, programRanges } from '../../../storage/memory/give-back.js';
+
+const MB = 1 << 20;
+
+/** At which of these measures memory is given back. freed: what each time frees. */
+function dueAt(megabytes: readonly number[], freed = 0): number[] {
+  const due: number[] = [];
+  let state: GiveBackState = NOTHING_GIVEN_BACK;
+  for (const [at, used] of megabytes.entries()) {
+    const next = nextGiveBack(state, used * MB);
+    state = next.state;
+    if (!next.isDue) continue;
+    due.push(at);
+    state = gaveBack(state, (used - freed) * MB);
+  }
+  return due;
+}
+
+test('memory is given back once what is used has stayed the same for four measures', () => {
+  assert.deepEqual(dueAt([80, 80, 80, 80, 80, 80, 80]), [4]);
+  assert.deepEqual(dueAt([80, 80, 80, 90, 90, 90, 90, 90]), [7]);
+});
+
+test('a process that goes on as it was gives back nothing more, until it has taken or freed megabytes', () => {
+  const idle = new Array<number>(20).fill(80);
+  assert.deepEqual(dueAt(idle), [4]);
+  assert.deepEqual(dueAt([...idle, 83, 83, 83, 83, 83]), [4]);
+  assert.deepEqual(dueAt([...idle, 300, 300, 300, 300, 300]), [4, 24]);
+  assert.deepEqual(dueAt([...idle, 70, 70, 70, 70, 70]), [4, 24]);
+});
+
+test('what was freed does not make it look as if something had happened', () => {
+  const rest = new Array<number>(20).fill(50);
+  assert.deepEqual(dueAt([80, 80, 80, 80, 80, ...rest], 30), [4]);
+});
+
+const PROGRAM = '/opt/node';
+
+function mapping(head: string, anonymousKb: number): string {
+  return `${head}\nSize:   4 kB\nRss:    4 kB\nAnonymous:   ${anonymousKb} kB\nVmFlags: rd ex\n`;
+}
+
+test('only code and constants of the program that are as in its file are given up, and no mapping that may go', () => {
+  const smaps = [
+    mapping(`00400000-00800000 r--p 00000000 08:01 77                 ${PROGRAM}`, 0),
+    mapping(`00800000-03400000 r-xp 00400000 08:01 77                 ${PROGRAM}`, 0),
+    // Relocated, then protected: its pages are in no file.
+    mapping(`03400000-03500000 r--p 03000000 08:01 77                 ${PROGRAM}`, 12),
+    mapping(`03500000-03600000 rw-p 03100000 08:01 77                 ${PROGRAM}`, 0),
+    mapping('03600000-03700000 rw-p 00000000 00:00 0', 0),
+    mapping('04000000-04800000 rw-p 00000000 00:00 0                  [heap]', 900),
+    // A copy beside a thread's code.
+    mapping(`7f0000000000-7f0000200000 r-xp 00400000 08:01 77         ${PROGRAM}`, 0),
+    mapping('7f1000000000-7f1000200000 r-xp 00400000 08:01 78         /lib/libc.so.6', 0),
+    mapping('7f2000000000-7f2000200000 r--s 00000000 08:01 79         /data/lmdb/data.mdb', 0),
+  ].join('');
+  assert.deepEqual(programRanges(smaps, PROGRAM), [
+    { start: 0x40_0000n, bytes: 0x40_0000n },
+    { start: 0x80_0000n, bytes: 0x2c0_0000n },
+  ]);
+  assert.deepEqual(programRanges('', PROGRAM), []);
+});
