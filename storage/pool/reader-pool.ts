@@ -207,7 +207,7 @@ export class ReaderPool {
     };
     this.reads = readState(count, limits, countForHeavy);
     const entry = options.entry ?? threadEntry('reader');
-    const data = { scratchTurns: this.scratchTurns, useTicks: this.uses.ticks };
+    const data = { scratchTurns: this.scratchTurns, useTicks: this.uses.ticks, firstForHeavy: count };
     this.slots = new WorkerSlots(
       { kind: 'reader', count: this.slotCount, entry, watch: options.watch, closing, ledger: options.ledger, data },
       {

@@ -4,9 +4,13 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { giveBackStart } from '../threads/collect-garbage.js';
+import { lowerPriority } from '../threads/low-priority.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { beginPulse, type PulseData } from '../threads/pulse.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
+
+/** A third of the weight of other threads, where these want all CPUs: heavy reads go on, and quick ones hardly notice them. */
+const HEAVY_NICENESS = 5;
 
 export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<void> {
   if (parentPort === null) return;
@@ -14,6 +18,7 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   await initChecksum();
   const data = workerData === null ? await firstMessage(port) : (workerData as ReaderData);
   const post = (message: FromReader, transfer?: ArrayBuffer[]): void => port.postMessage(message, transfer ?? []);
+  if (data.index >= data.firstForHeavy) lowerPriority(HEAVY_NICENESS);
   const reader = new Reader(data, post, () => port.close(), openDoor, peers);
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);

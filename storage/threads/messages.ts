@@ -369,6 +369,8 @@ export interface ReaderData {
   readonly scratchTurns: Int32Array;
   /** See `ReplicaUses`. */
   readonly useTicks: Int32Array;
+  /** Readers from this index on get nothing but heavy reads. */
+  readonly firstForHeavy: number;
   readonly memory: LedgerShare;
 }
 

@@ -1,6 +1,7 @@
 /** A node whose readers take the connections of clients, where the runtime can share a port. */
 
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
@@ -146,6 +147,9 @@ test('a heavy read beside quick ones is answered by a reader without connections
     asked += 10;
     assert.ok(asked < 900, 'no heavy read was handed on');
   }
+  const priorities = nicenessOfThreads(node.pid);
+  const heavy = Math.min(19, (priorities.get(node.pid) as number) + 5);
+  assert.ok([...priorities.values()].includes(heavy), `no thread has niceness ${heavy}: ${[...priorities.values()]}`);
   assert.equal(await metric(node.port), 2 * asked);
   assert.match(await metrics(), new RegExp(`^grpc_responses_total\\{endpoint="/qdrant\\.Points/Count",status="0"\\} ${asked}$`, 'm'));
 });
@@ -163,6 +167,17 @@ test('a read with a large body goes to a reader without connections, also withou
     assert.ok(asked < 50, 'no read was handed on');
   }
 });
+
+/** By number of the thread; that of the main thread is the process's. */
+function nicenessOfThreads(pid: number): Map<number, number> {
+  return new Map(
+    readdirSync(`/proc/${pid}/task`).map((thread) => {
+      const fields = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+      // The 19th, and the name before is the second.
+      return [Number(thread), Number(fields[16])];
+    }),
+  );
+}
 
 /** Reads that readers without connections have answered. */
 async function processedByHeavy(port: number): Promise<number> {
