@@ -9,6 +9,7 @@ import { silentWay } from '../../cluster/transport/entrance.js';
 import type { PeerId } from '../../protocols/model/cluster.js';
 import type { AskPeers, PortionQuestion } from '../../storage/reader/reader.js';
 import type { PeerCard, PortionResult } from '../../storage/threads/messages.js';
+import { packedPortion } from '../../storage/threads/portion-codec.js';
 import { PortionStream } from './portion-stream.js';
 
 /** Until a peer is called again that has ended a stream or taken none. */
@@ -65,7 +66,8 @@ export class PeerStreams implements AskPeers {
     const result = direct === null ? null : await direct.ask(question, waitMs);
     if (result !== null) return result;
     const restMs = Math.max(1, askedMs + waitMs - performance.now());
-    const reply = await line.stream.call(this.#modules.codec.packCall({ kind: 'read', measured: false, ...question }), restMs);
+    const body = packedPortion(question.body);
+    const reply = await line.stream.call(this.#modules.codec.packCall({ kind: 'read', measured: false, ...question, body }), restMs);
     if (reply.kind !== 'answered') throw new Error(`peer ${peer} has answered a read with ${reply.kind}`);
     return reply;
   }

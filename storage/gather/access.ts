@@ -26,6 +26,8 @@ export interface GatherAsk {
 export interface GatherAccess {
   /** The collection that is asked. */
   readonly place: GatherPlace;
+  /** Present: who carries out portions takes plain ones (`../threads/plain-portion.ts`). */
+  readonly isPlain?: true;
   /** Another one, by its name or an alias. Errors: `notFound`; `unavailable`. */
   locate(collection: string): GatherPlace;
   /**

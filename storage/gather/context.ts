@@ -27,6 +27,7 @@ export interface GatherContext {
 export interface GatherActs {
   /** See `GatherAccess`. */
   readonly place: GatherPlace;
+  readonly isPlain?: true | undefined;
   readonly locate: (collection: string) => Promise<GatherPlace>;
   readonly scatter: (ask: GatherAsk) => Promise<readonly Uint8Array[]>;
   /** Whether the time of the request is over. */
@@ -39,13 +40,13 @@ export interface GatherActs {
 }
 
 export function gatherContext(
-  { place, locate, scatter, expired, later, nowMs, random }: GatherActs,
+  { place, isPlain, locate, scatter, expired, later, nowMs, random }: GatherActs,
   explainer: GatherExplainer | null = null,
 ): GatherContext {
   const places = new Map<string, Promise<GatherPlace>>();
   return {
     source: { collection: null, place, shards: null },
-    portions: new Portions({ scatter, expired, later, nowMs }, explainer),
+    portions: new Portions({ isPlain, scatter, expired, later, nowMs }, explainer),
     lookup: async (collection, shardKey) => {
       const known = places.get(collection) ?? locate(collection);
       places.set(collection, known);

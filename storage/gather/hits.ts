@@ -17,6 +17,9 @@ export interface GatheredHit extends RankedPoint {
 }
 
 export function hitsFrom({ shards, ids, scores, versions, orderValues, shown, groups }: Hits): GatheredHit[] {
+  if (orderValues === null && shown === null && groups === null) {
+    return ids.map((id, at) => ({ id, shard: shards[at] as ShardId, score: scores[at] as number, version: versions[at] as number }));
+  }
   return ids.map((id, at) => ({
     id,
     shard: shards[at] as ShardId,

@@ -32,6 +32,7 @@ export function gatherInPlace(
 ): Promise<Uint8Array> {
   const acts: GatherActs = {
     place: access.place,
+    isPlain: access.isPlain,
     locate: async (collection) => access.locate(collection),
     scatter: access.scatter,
     expired: () => steadyNowMs() > request.deadlineMs,

@@ -2,6 +2,7 @@
 
 import type { GatherExplainer } from '../explain/gather-explainer.js';
 import { timeLimitReached } from '../threads/deadline.js';
+import { encodePlainPortion } from '../threads/plain-portion.js';
 import type { AnswerOf, Ask, ShardAnswer } from '../threads/portion.js';
 import { decodePortionAnswer, encodePortion } from '../threads/portion-codec.js';
 import type { GatherAsk } from './access.js';
@@ -29,7 +30,7 @@ export class Portions {
   private slowestMs = 0;
 
   constructor(
-    private readonly acts: Pick<GatherActs, 'scatter' | 'expired' | 'later' | 'nowMs'>,
+    private readonly acts: Pick<GatherActs, 'isPlain' | 'scatter' | 'expired' | 'later' | 'nowMs'>,
     private readonly explainer: GatherExplainer | null = null,
   ) {}
 
@@ -83,15 +84,17 @@ export class Portions {
 
   private async answersTo(to: Together['to'], asks: readonly Waiting[]): Promise<(readonly ShardAnswer[])[]> {
     const { explainer } = this;
-    const body = encodePortion({
+    const portion = {
       asks: asks.map(({ ask }) => ask),
       ...(explainer !== null && to.collection === null && { explain: true }),
-    });
+    };
+    const plain = this.acts.isPlain === true ? encodePlainPortion(portion) : null;
+    // What packs it writes others to the same memory.
+    const body = plain ?? new Uint8Array(encodePortion(portion));
     const asked = explainer?.asked();
     const sentMs = this.acts.nowMs();
     this.asked++;
-    // The bytes stand in a buffer that others are written to.
-    const answers = await this.acts.scatter({ ...to, body: new Uint8Array(body) });
+    const answers = await this.acts.scatter({ ...to, body });
     asked?.();
     this.answered += answers.length;
     this.slowestMs = Math.max(this.slowestMs, this.acts.nowMs() - sentMs);

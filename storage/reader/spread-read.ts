@@ -37,6 +37,7 @@ export function readSpread(
   const reached = new Map<ShardId, number>();
   const access: GatherAccess = {
     place: collection.place,
+    isPlain: true,
     locate: () => {
       throw new HandedOn();
     },

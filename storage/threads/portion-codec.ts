@@ -4,6 +4,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { parseStored, stringifyJson } from '../../protocols/json.js';
 import type { JsonValue } from '../../protocols/model/payload.js';
 import { pack, unpack } from '../../protocols/pack.js';
+import { decodePlainAnswer, decodePlainPortion, isPlain } from './plain-portion.js';
 import type { Ask, LevelAsk, Portion, PortionAnswer } from './portion.js';
 
 /** Raised with every change of the messages that an older node would misread. */
@@ -14,8 +15,14 @@ export function encodePortion({ asks, explain }: Portion): Uint8Array {
   return pack([PROTOCOL, asks.map(forWire), ...(explain === true ? [{ explain }] : [])]);
 }
 
-/** Decodes what `encodePortion` wrote. Errors: `wrongInput` for bytes that no node of this version sends. */
+/** The same portion as every release takes it. */
+export function packedPortion(bytes: Uint8Array): Uint8Array {
+  return isPlain(bytes) ? encodePortion(decodePlainPortion(bytes)) : bytes;
+}
+
+/** Decodes what `encodePortion` wrote, or a plain portion. Errors: `wrongInput` for bytes that no node of this version sends. */
 export function decodePortion(bytes: Uint8Array): Portion {
+  if (isPlain(bytes)) return decodePlainPortion(bytes);
   const [asks, options] = contentOf(bytes);
   return { asks: (asks as Ask[]).map(fromWire), ...(options as Pick<Portion, 'explain'> | undefined) };
 }
@@ -24,8 +31,9 @@ export function encodePortionAnswer({ answers, explanation }: PortionAnswer): Ui
   return pack([PROTOCOL, answers, ...(explanation === undefined ? [] : [{ explanation }])]);
 }
 
-/** Decodes what `encodePortionAnswer` wrote. Errors: as `decodePortion`. */
+/** Decodes what `encodePortionAnswer` wrote, or a plain answer, whose memory is used. Errors: as `decodePortion`. */
 export function decodePortionAnswer(bytes: Uint8Array): PortionAnswer {
+  if (isPlain(bytes)) return decodePlainAnswer(bytes);
   const [answers, more] = contentOf(bytes);
   return { answers: answers as PortionAnswer['answers'], ...(more as Pick<PortionAnswer, 'explanation'> | undefined) };
 }

@@ -7,6 +7,7 @@ import { levelText } from '../../../query/explain/sentences.js';
 import { adviceOf } from '../../explain/advise.js';
 import { Explainer, type ExplainPlace, NOWHERE } from '../../explain/explainer.js';
 import { checkDeadline } from '../../threads/deadline.js';
+import { encodePlainAnswer, isPlain } from '../../threads/plain-portion.js';
 import type {
   Ask,
   Counts,
@@ -41,7 +42,7 @@ import { type FoundPoint, Shards } from './shards.js';
 const CHECK_ROWS = 1024;
 
 /**
- * The encoded answer, in a buffer of its own. snapshots: at least one; all asks see these. random: 0 <= n < 1.
+ * The encoded answer, in a buffer of its own, plain if the portion is. snapshots: at least one; all asks see these. random: 0 <= n < 1.
  * Errors: those of the first ask that fails; `timeout`.
  */
 export function runPortion(
@@ -57,8 +58,9 @@ export function runPortion(
     explain === true
       ? explainedAnswer(shards, asks, random, new Explainer(place, startedMs))
       : { answers: asks.map((ask) => answerOf(shards, ask, random)) };
+  const plain = isPlain(body) ? encodePlainAnswer(answer) : null;
   // What packs it keeps its memory for the next one.
-  return new Uint8Array(encodePortionAnswer(answer));
+  return plain ?? new Uint8Array(encodePortionAnswer(answer));
 }
 
 function explainedAnswer(shards: Shards, asks: readonly Ask[], random: () => number, explainer: Explainer): PortionAnswer {

@@ -101,7 +101,7 @@ test('bytes of strangers are questions and answers, or an error: never a crash, 
   const random = seededRandom(20_001);
   const sources = [bodyOf(questionFrame(9, QUESTION_ONE)), bodyOf(answerFrame(9, RESULT))];
   let read = 0;
-  for (let round = 0; round < 20_000; round++) {
+  for (let round = 0; round < 4000; round++) {
     const source = sources[round % 2] as Buffer;
     const bytes = Buffer.from(source.subarray(0, random.unit() < 0.3 ? Math.floor(random.unit() * source.length) : source.length));
     for (let flips = Math.floor(random.unit() * 6); flips > 0 && bytes.length > 0; flips--) {
@@ -123,5 +123,5 @@ test('bytes of strangers are questions and answers, or an error: never a crash, 
       assert.match((error as Error).message, /too short|no count/);
     }
   }
-  assert.ok(read > 1000);
+  assert.ok(read > 200);
 });
