@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { noFailingCalls } from './faults/failing-calls.js';
 import { KINDS, type Kind, type Mode } from './faults/kinds.js';
 import { nameOf, type Run, Runs } from './faults/run.js';
-import { noStrace } from './faults/strace.js';
 import { temporaryFolder } from './support.js';
 
 const TRIED: readonly (readonly [kind: string, mode: Mode, n: number])[] = [
@@ -16,7 +16,7 @@ const TRIED: readonly (readonly [kind: string, mode: Mode, n: number])[] = [
 ];
 
 test('a node whose opens, writes, syncs and thread starts fail keeps what it acknowledged and applies nothing by halves', {
-  skip: noStrace,
+  skip: noFailingCalls,
 }, async (t) => {
   const story: string[] = [];
   const runs = new Runs(await temporaryFolder(t), (line) => story.push(line));

@@ -1,42 +1,70 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { countCalls, injected, injecting, KINDS, type Kind } from './kinds.js';
+import { temporaryFolder } from '../support.js';
+import { compileFailingCalls, FailingCalls, noFailingCalls, variablesFor } from './failing-calls.js';
+import { type Counts, type FaultPlan, faultPlan, KINDS, type Kind } from './kinds.js';
 import { inLayers, type Run } from './run.js';
 
 const kindOf = (wanted: string): Kind => KINDS.find(({ name }) => name === wanted) as Kind;
 
-test('calls are counted as strace counts them: each call of each thread by itself, writes only to files of the folder', () => {
-  const trace = [
-    '7 openat(AT_FDCWD</w>, "/data/a", O_RDONLY) = 3</data/a>',
-    '7 openat(AT_FDCWD</w>, "/etc/b", O_RDONLY <unfinished ...>',
-    '8  openat(AT_FDCWD</w>, "/data/c", O_RDONLY) = 4</data/c>',
-    '7 <... openat resumed>) = 3</etc/b>',
-    '7 write(3</data/a>, ""..., 5) = 5',
-    '7 pwrite64(3</data/d (deleted)>, ""..., 5, 0) = 5',
-    '7 write(5<socket:[12]>, ""..., 5) = 5',
-    '8 fsync(4</data/c>) = 0',
-  ].join('\n');
-  const { all, most, paths } = countCalls(trace, '/data');
-  assert.deepEqual([most.get('open'), all.get('open')], [2, 3]);
-  assert.deepEqual([most.get('write'), all.get('write')], [1, 2]);
-  assert.deepEqual([most.get('sync'), all.get('sync')], [1, 1]);
-  assert.deepEqual([...paths].sort(), ['/data/a', '/data/c', '/data/d']);
-});
-
 test('one failure is the n-th call alone, failures for a while are twenty from the n-th on', () => {
-  const when = (mode: 'once' | 'while') => injecting(kindOf('sync'), mode, 4, ['/data/a'], '/out').at(-1);
-  assert.equal(when('once'), '--inject=fsync,fdatasync:error=EIO:when=4');
-  assert.equal(when('while'), '--inject=fsync,fdatasync:error=EIO:when=4..23');
+  const plan = (mode: 'once' | 'while') => faultPlan(kindOf('open'), mode, 4);
+  assert.deepEqual(plan('once'), { calls: ['openat'], first: 4, last: 4, error: 'EMFILE', filesOnly: false });
+  assert.deepEqual(plan('while'), { calls: ['openat'], first: 4, last: 23, error: 'ENFILE', filesOnly: false });
 });
 
-test('only kinds whose calls also touch sockets or plain memory are bound to files', () => {
-  const bound = KINDS.filter((kind) => injecting(kind, 'once', 1, ['/data/a'], '/out').includes('-P')).map(({ name }) => name);
-  assert.deepEqual(bound, ['write', 'map']);
-});
+/** Two threads of a process open, write and rename, and tell what failed. */
+const PROGRAM = `
+const { openSync, renameSync, writeSync, writeFileSync } = require('node:fs');
+const { isMainThread, Worker } = require('node:worker_threads');
+const name = isMainThread ? 'main' : 'worker';
+const tried = (what, act) => { try { act(); } catch ({ code }) { console.log(name + ' ' + what + ' ' + code); } };
+const act = () => {
+  for (const at of [1, 2, 3]) {
+    tried('open ' + at, () => {
+      const file = openSync(name + at, 'w');
+      tried('write ' + at, () => writeSync(file, 'x'));
+    });
+    tried('rename ' + at, () => renameSync(name + at, name + at + '.old'));
+  }
+};
+if (!isMainThread) process.nextTick(act);
+else { const worker = new Worker(__filename); worker.on('exit', () => act()); }
+`;
 
-test('calls that strace made fail are told apart', () => {
-  const failed = '8 fsync(4</data/c>) = -1 EIO (Input/output error) (INJECTED)';
-  assert.deepEqual(injected(`7 fsync(3</data/a>) = 0\n${failed}\n`), [failed]);
+test('calls of each thread fail and are counted by themselves, those of some kinds only on files of a folder', {
+  skip: noFailingCalls,
+}, async (t) => {
+  const folder = await temporaryFolder(t);
+  const library = compileFailingCalls(folder);
+  const program = join(folder, 'program.cjs');
+  writeFileSync(program, PROGRAM);
+  const log = join(folder, 'failed.log');
+  const told = (filesIn: string, plan: FaultPlan | null): { readonly lines: string[]; readonly counts: Counts } => {
+    const calls = new FailingCalls(folder, filesIn, log);
+    calls.arm(plan);
+    const variables = Object.fromEntries(variablesFor(library).map((variable) => variable.split('=') as [string, string]));
+    const lines = spawnSync(process.execPath, [program], { cwd: folder, encoding: 'utf8', env: { ...process.env, ...variables } }).stdout;
+    const counts = calls.counts();
+    calls.close();
+    return { lines: lines.split('\n').filter((line) => line !== ''), counts };
+  };
+  const { counts } = told(folder, null);
+  assert.deepEqual([counts.most.get('write'), counts.all.get('write')], [3, 6]);
+  assert.deepEqual([counts.most.get('rename'), counts.all.get('rename')], [3, 6]);
+  assert.equal(existsSync(log), false, 'nothing has failed');
+
+  assert.deepEqual(told(folder, faultPlan(kindOf('write'), 'once', 2)).lines, ['worker write 2 EIO', 'main write 2 EIO']);
+  assert.match(
+    readFileSync(log, 'utf8'),
+    /^\d+ write\(.*\/worker2\) = -1 EIO \(INJECTED\)\n\d+ write\(.*\/main2\) = -1 EIO \(INJECTED\)\n$/,
+  );
+  assert.deepEqual(told(join(folder, 'other'), faultPlan(kindOf('write'), 'once', 2)).lines, []);
+  const renames = ['worker', 'main'].flatMap((name) => [`${name} rename 2 ENOSPC`, `${name} rename 3 ENOSPC`]);
+  assert.deepEqual(told(folder, faultPlan(kindOf('rename'), 'while', 2)).lines, renames);
 });
 
 test('runs come from coarse to fine: the first ones of each sort are far apart, sorts with few N are through first, and none is left out', () => {

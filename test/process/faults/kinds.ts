@@ -1,14 +1,38 @@
-/** Which calls of the kernel fail, how, and the options of strace that make them fail. Decisions only. */
+/** Which calls of the kernel fail, and how. Decisions only. */
+
+/** Calls that can be made to fail, in the order of failing-calls.c. */
+export const CALLS = [
+  'openat',
+  'write',
+  'writev',
+  'pwrite64',
+  'pwritev',
+  'fsync',
+  'fdatasync',
+  'rename',
+  'mkdir',
+  'unlink',
+  'rmdir',
+  'link',
+  'ftruncate',
+  'fallocate',
+  'mmap',
+  'mremap',
+  'clone',
+] as const;
+export type Call = (typeof CALLS)[number];
+
+type ErrorName = 'EMFILE' | 'ENFILE' | 'EIO' | 'ENOSPC' | 'ENOMEM' | 'EAGAIN';
 
 export interface Kind {
   readonly name: string;
   /** What a reader of the table is told. */
   readonly what: string;
-  readonly calls: readonly string[];
+  readonly calls: readonly Call[];
   /** Of a single failure. */
-  readonly once: string;
+  readonly once: ErrorName;
   /** Of failures in a row. */
-  readonly whiles: string;
+  readonly whiles: ErrorName;
   /** Only calls on files of the storage folder: the same calls also write to sockets, or map memory of no file. */
   readonly filesOnly: boolean;
   /**
@@ -23,7 +47,7 @@ export const KINDS: readonly Kind[] = [
   {
     name: 'write',
     what: 'write to files',
-    calls: ['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2'],
+    calls: ['write', 'writev', 'pwrite64', 'pwritev'],
     once: 'EIO',
     whiles: 'ENOSPC',
     filesOnly: true,
@@ -33,7 +57,7 @@ export const KINDS: readonly Kind[] = [
   {
     name: 'rename',
     what: 'rename and other changes of folders',
-    calls: ['rename', 'renameat2', 'mkdir', 'unlink', 'rmdir', 'link'],
+    calls: ['rename', 'mkdir', 'unlink', 'rmdir', 'link'],
     once: 'EIO',
     whiles: 'ENOSPC',
     filesOnly: false,
@@ -52,7 +76,7 @@ export const KINDS: readonly Kind[] = [
   {
     name: 'memory',
     what: 'allocation',
-    calls: ['mmap', 'mremap', 'brk'],
+    calls: ['mmap', 'mremap'],
     once: 'ENOMEM',
     whiles: 'ENOMEM',
     filesOnly: false,
@@ -61,7 +85,7 @@ export const KINDS: readonly Kind[] = [
   {
     name: 'thread',
     what: 'start of threads and processes',
-    calls: ['clone', 'clone3', 'vfork'],
+    calls: ['clone'],
     once: 'EAGAIN',
     whiles: 'EAGAIN',
     filesOnly: false,
@@ -75,57 +99,24 @@ export type Mode = (typeof MODES)[number];
 /** How many calls in a row fail `while`, in each thread; the end of the workload ends it too. */
 const FAILURES_IN_A_ROW = 20;
 
-/** Options of strace by which the n-th (from 1) of each call of a kind fails, in each thread. paths: the files that matter for kinds with `filesOnly`. */
-export function injecting(kind: Kind, mode: Mode, n: number, paths: readonly string[], output: string): string[] {
-  const calls = kind.calls.join();
-  const error = mode === 'once' ? kind.once : kind.whiles;
-  const when = mode === 'once' ? `${n}` : `${n}..${n + FAILURES_IN_A_ROW - 1}`;
-  const only = kind.filesOnly ? paths.flatMap((path) => ['-P', path]) : [];
-  return [...QUIET, output, ...only, `--trace=${calls}`, `--inject=${calls}:error=${error}:when=${when}`];
+/** What fails: calls of each thread, from the `first` to the `last` of each sort, counted from 1. */
+export interface FaultPlan {
+  readonly calls: readonly Call[];
+  readonly first: number;
+  readonly last: number;
+  readonly error: ErrorName;
+  readonly filesOnly: boolean;
 }
 
-/** Options of strace that write down all calls of all kinds. */
-export function counting(output: string): string[] {
-  return [...QUIET, output, `--trace=${[...new Set(KINDS.flatMap(({ calls }) => calls))].join()}`];
+/** The n-th (from 1) of each call of a kind fails, in each thread. */
+export function faultPlan({ calls, filesOnly, once, whiles }: Kind, mode: Mode, n: number): FaultPlan {
+  const [error, last] = mode === 'once' ? [once, n] : [whiles, n + FAILURES_IN_A_ROW - 1];
+  return { calls, first: n, last, error, filesOnly };
 }
-
-/** With its threads and children, names of files instead of descriptors, the output in a file. */
-const QUIET = ['-f', '-qq', '-y', '-s', '0', '--signal=none', '-o'];
 
 export interface Counts {
-  /** By kind: how often the thread made one of its calls that made it most often. strace counts each call of each thread by itself. */
+  /** By kind: how often the thread made one of its calls that made it most often. Each call of each thread is counted by itself. */
   readonly most: ReadonlyMap<string, number>;
   /** By kind: calls of all threads. */
   readonly all: ReadonlyMap<string, number>;
-  /** All files below the folder that a call named. */
-  readonly paths: readonly string[];
-}
-
-/** What a run without faults did. trace: lines of strace; folder: its files count for kinds with `filesOnly`. */
-export function countCalls(trace: string, folder: string): Counts {
-  const counters = new Map<string, number>();
-  const most = new Map<string, number>();
-  const all = new Map<string, number>();
-  const paths = new Set<string>();
-  for (const line of trace.split('\n')) {
-    const [, thread = '', call = ''] = /^(\d+) +(\w+)\(/.exec(line) ?? [];
-    if (call === '') continue;
-    for (const [, path = ''] of line.matchAll(/[<"]([^<>"]+)[>"]/g))
-      if (path.startsWith(folder)) paths.add(path.replace(/ \(deleted\)$/, ''));
-    const touches = line.includes(`<${folder}`);
-    for (const kind of KINDS) {
-      if (!kind.calls.includes(call) || (kind.filesOnly && !touches)) continue;
-      const counter = `${kind.name} ${thread} ${call}`;
-      const count = (counters.get(counter) ?? 0) + 1;
-      counters.set(counter, count);
-      most.set(kind.name, Math.max(most.get(kind.name) ?? 0, count));
-      all.set(kind.name, (all.get(kind.name) ?? 0) + 1);
-    }
-  }
-  return { most, all, paths: [...paths] };
-}
-
-/** Calls that strace made fail, as it wrote them down. */
-export function injected(trace: string): string[] {
-  return trace.split('\n').filter((line) => line.endsWith('(INJECTED)'));
 }

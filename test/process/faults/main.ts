@@ -5,6 +5,7 @@ import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { seededRandom } from '../../../ops/random.js';
 import { scriptOptions } from '../../script-options.js';
+import { noFailingCalls } from './failing-calls.js';
 import { KINDS, MODES } from './kinds.js';
 import {
   allRuns,
@@ -21,7 +22,6 @@ import {
   sorts,
   TOGETHER_MAX,
 } from './run.js';
-import { noStrace } from './strace.js';
 
 const USAGE = `npm run faults -- [options]: the N-th call to the system of each kind fails, for all N, while a node or two work or start
 
@@ -68,7 +68,7 @@ function some<Name extends string>(option: string, given: string, names: readonl
   return names.filter((name) => words.includes(name));
 }
 
-if (noStrace !== false) refuse(noStrace);
+if (noFailingCalls !== false) refuse(noFailingCalls);
 const [part = 0, parts = 0] = values.part.split('/').map(Number);
 if (!(part >= 1 && part <= parts)) refuse(`--part: expected i/n, as 1/4, got ${values.part}`);
 for (const option of ['sample', 'minutes', 'seed'] as const)
@@ -94,7 +94,7 @@ const say = (line: string): void => {
 const story = (line: string): void => appendFileSync(join(folder, 'story.log'), `${line}\n`);
 say(`${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node.js ${process.version}`);
 say(`npm run faults -- ${process.argv.slice(2).join(' ')}`);
-say(`seed ${values.seed}; data, story.log and the traces of strace in ${folder}`);
+say(`seed ${values.seed}; data and story.log in ${folder}`);
 
 const runs = new Runs(join(folder, 'runs'), story);
 const all = await allRuns(runs, places, phases, kinds, modes);

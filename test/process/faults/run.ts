@@ -12,8 +12,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Exit } from '../../../ops/node-process.js';
 import { certainCollections, probe, wrongData } from './check.js';
-import { type Counts, countCalls, counting, injected, injecting, KINDS, type Kind, type Mode } from './kinds.js';
-import { attach, type Tracing } from './strace.js';
+import { compileFailingCalls, FailingCalls, variablesFor } from './failing-calls.js';
+import { type Counts, type FaultPlan, faultPlan, KINDS, type Kind, type Mode } from './kinds.js';
 import { Model, newTally, PATIENT_WAIT_SEC, type Tally, Workload } from './workload.js';
 import {
   becomesReady,
@@ -23,8 +23,6 @@ import {
   type Nodes,
   nodeFolder,
   startWorld,
-  traceNextStart,
-  traceNoStart,
   type World,
   type WorldNode,
   writeCommand,
@@ -68,7 +66,7 @@ export type Ending = (typeof ENDINGS)[number];
 
 export interface RunReport {
   readonly ending: Ending;
-  /** Calls that failed, as strace wrote them down. */
+  /** Calls that failed, as the library in the node wrote them down. */
   readonly failed: readonly string[];
   readonly exit: Exit | null;
   /** After the faults the node takes no write before it is started again. */
@@ -76,6 +74,8 @@ export interface RunReport {
   /** What must not be; empty when all is well. */
   readonly findings: readonly string[];
   readonly tally: Tally;
+  /** Of all calls, where they were counted. */
+  readonly counts: Counts;
 }
 
 /** Codes of an end in order: see ops/README.md. 127 is the dynamic linker's. */
@@ -94,12 +94,11 @@ const LMDB_OPEN_FAILS = /(openat|mmap)\(.*\/lmdb\/(data|lock)\.mdb/;
 const START_MS = 30_000;
 const SETTLED_UNDER_FAULTS_MS = 10_000;
 const END_MS = 120_000;
-const LATE_MS = 2000;
 const STUCK_MS = 30_000;
 const SETTLED_MS = 180_000;
 
 /** Runs that share a process or a folder. */
-export const TOGETHER_MAX = 6;
+export const TOGETHER_MAX = 12;
 
 /** What came of the first of some runs; the others were not made. */
 export interface Together {
@@ -116,16 +115,17 @@ interface Prepared {
   /** The same after operations that are acknowledged and perhaps not applied. */
   readonly killed: string;
   readonly killedModel: Model;
-  readonly command: readonly string[];
 }
 
 export class Runs {
   readonly #program: string;
   readonly #prepared = new Map<string, Prepared>();
   readonly #counts = new Map<string, Counts>();
-  readonly #traceFile: string;
-  /** Starts the process without the launcher, once it is known. */
-  #command: readonly string[] | null = null;
+  /** Gets a line for each call that failed. */
+  readonly #log: string;
+  readonly #library: string;
+  /** Whether nodes are started without the launcher, and so that their calls can fail. */
+  #isDirect = false;
 
   /** story: told of each step. */
   constructor(
@@ -134,7 +134,8 @@ export class Runs {
   ) {
     mkdirSync(folder, { recursive: true });
     this.#program = writeProgram(folder);
-    this.#traceFile = join(folder, 'run.trace');
+    this.#log = join(folder, 'failed.log');
+    this.#library = compileFailingCalls(folder);
   }
 
   /** What happens without faults: the calls that can fail. Counted once for each place and phase. */
@@ -142,12 +143,11 @@ export class Runs {
     const key = `${place}.${phase}`;
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
-    const [report] = await this.#carryOut(place, phase, [
-      { options: counting(this.#traceFile), runtimeMayEnd: false, waitSec: PATIENT_WAIT_SEC },
-    ]);
+    const fault: Fault = { plan: null, runtimeMayEnd: false, waitSec: PATIENT_WAIT_SEC };
+    const [report] = await this.#carryOut(place, phase, [fault]);
     if (report === undefined || report.findings.length > 0 || report.stuck !== null || report.tally.told.length > 0)
       throw new Error(`without faults, something is wrong: ${JSON.stringify(report)}`);
-    const counts = countCalls(readFileSync(this.#traceFile, 'utf8'), this.folder);
+    const counts = report.counts as Counts;
     this.#counts.set(key, counts);
     return counts;
   }
@@ -160,11 +160,7 @@ export class Runs {
   /** runs: of one place and one phase, at least one and at most `TOGETHER_MAX`. */
   async together(runs: readonly Run[]): Promise<Together> {
     const { place, phase } = runs[0] as Run;
-    const { paths } = await this.count(place, phase);
-    const faults = runs.map(({ kind, mode, n }) => ({
-      options: injecting(kind, mode, n, paths, this.#traceFile),
-      runtimeMayEnd: kind.runtimeMayEnd,
-    }));
+    const faults = runs.map(({ kind, mode, n }) => ({ plan: faultPlan(kind, mode, n), runtimeMayEnd: kind.runtimeMayEnd }));
     return { reports: await this.#carryOut(place, phase, faults) };
   }
 
@@ -176,22 +172,26 @@ export class Runs {
     const model = (phase === 'work' ? prepared.model : prepared.killedModel).copy();
     const act = phase === 'work' ? this.#work : this.#start;
     const reports: RunReport[] = [];
-    await act.call(this, { prepared, place, folder, model, faults, reports });
+    const calls = new FailingCalls(nodeFolder(folder, place === 'second' ? 2 : 1), this.folder, this.#log);
+    try {
+      await act.call(this, { prepared, place, folder, model, calls, faults, reports });
+    } finally {
+      calls.close();
+    }
     return reports;
   }
 
   // ---------------------------------------------------------------- the node of the faults
 
   /** One process for all faults, until it ends or takes no more writes. */
-  async #work({ prepared, place, folder, model, faults, reports }: Act): Promise<void> {
+  async #work({ prepared, place, folder, model, calls, faults, reports }: Act): Promise<void> {
     const world = await startWorld(prepared.nodes, folder, this.#program);
     try {
       await settled(world);
       const faulty = faultyOf(world, place);
       for (const [set, fault] of faults.entries()) {
         const tally = newTally();
-        rmSync(this.#traceFile, { force: true });
-        const tracing = await attach(faulty.pid, fault.options);
+        this.#arm(calls, fault);
         await new Workload(
           world.nodes.map(({ client }) => client),
           prepared.nodes,
@@ -202,40 +202,39 @@ export class Runs {
         ).run();
         // Calls that fail are met at the end, too, if none has been met before.
         const isOver = this.#failed().length > 0;
-        const stuck = isOver && faulty.exit() === null ? await this.#stuckAfter(tracing, faulty, model, set) : null;
+        if (isOver) calls.disarm();
+        const stuck = isOver && faulty.exit() === null ? await this.#stuckAfter(faulty, model, set) : null;
         const isLast = set === faults.length - 1 || !isOver || stuck !== null;
-        const exit = faulty.exit() ?? (isLast ? await endedBySignal(faulty, tally, () => tracing.detach()) : null);
-        await tracing.detach();
-        reports.push(reportOf(fault, exit, this.#failed(), stuck, tally, EXIT_CODES, reports));
+        const exit = faulty.exit() ?? (isLast ? await endedBySignal(faulty, tally) : null);
+        calls.disarm();
+        reports.push(reportOf({ fault, exit, failed: this.#failed(), stuck, tally, counts: calls.counts() }, EXIT_CODES, reports));
         if (exit !== null || isLast) break;
       }
     } finally {
       this.#tellLogs(world);
       await world.close();
     }
-    const wrong = await this.#wrongAfter(prepared, folder, model, 'the start after the faults');
-    if (wrong.length === 0) wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'the second start after the faults')));
+    const wrong = await this.#wrongAfter(prepared, folder, model, 'first');
+    if (wrong.length === 0) wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'second')));
     addFindings(reports, wrong);
   }
 
   /** One folder for all faults: each starts on what the start after the last one left. */
-  async #start({ prepared, place, folder, model, faults, reports }: Act): Promise<void> {
+  async #start({ faults, reports, ...act }: Act): Promise<void> {
     for (const [at, fault] of faults.entries()) {
-      reports.push(await this.#startOnce({ prepared, place, folder, model }, fault));
+      const { prepared, folder, model } = act;
+      reports.push(await this.#startOnce(act, fault));
       const isLast = at === faults.length - 1;
-      const wrong = await this.#wrongAfter(prepared, folder, model, 'the start after the faults', !isLast);
-      if (wrong.length === 0 && isLast)
-        wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'the second start after the faults')));
+      const wrong = await this.#wrongAfter(prepared, folder, model, isLast ? 'first' : 'leaving');
+      if (wrong.length === 0 && isLast) wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'second')));
       addFindings(reports, wrong);
       if (wrong.length > 0) break;
     }
   }
 
-  async #startOnce({ prepared, place, folder, model }: Omit<Act, 'faults' | 'reports'>, fault: Fault): Promise<RunReport> {
+  async #startOnce({ prepared, place, folder, model, calls }: Omit<Act, 'faults' | 'reports'>, fault: Fault): Promise<RunReport> {
     const tally = newTally();
-    rmSync(this.#traceFile, { force: true });
-    const own = nodeFolder(folder, place === 'second' ? 2 : 1);
-    traceNextStart(own, prepared.command, fault.options);
+    this.#arm(calls, fault);
     const world = await launchWorld(prepared.nodes, folder, this.#program);
     try {
       const faulty = faultyOf(world, place);
@@ -253,23 +252,27 @@ export class Runs {
         ).runShort();
       } else tally.told.push('not ready');
       if (faulty.exit() === null && !ready) this.story('the node is not ready under faults');
-      const exit = faulty.exit() ?? (await endedBySignal(faulty, tally, async () => {}));
-      return reportOf(fault, exit, this.#failed(), null, tally, START_CODES);
+      const exit = faulty.exit() ?? (await endedBySignal(faulty, tally));
+      return reportOf({ fault, exit, failed: this.#failed(), stuck: null, tally, counts: calls.counts() }, START_CODES);
     } finally {
       this.#tellLogs(world);
       await world.close();
-      traceNoStart(own);
+      calls.disarm();
     }
   }
 
-  /** Calls that strace made fail since it was started last. */
+  #arm(calls: FailingCalls, { plan }: Fault): void {
+    rmSync(this.#log, { force: true });
+    calls.arm(plan);
+  }
+
+  /** Calls that failed since calls were armed last. */
   #failed(): string[] {
-    return existsSync(this.#traceFile) ? injected(readFileSync(this.#traceFile, 'utf8')) : [];
+    return existsSync(this.#log) ? readFileSync(this.#log, 'utf8').trim().split('\n') : [];
   }
 
   /** Why a node takes no writes after the faults; null when it does. */
-  async #stuckAfter(tracing: Tracing, node: WorldNode, model: Model, set: number): Promise<string | null> {
-    await tracing.detach();
+  async #stuckAfter(node: WorldNode, model: Model, set: number): Promise<string | null> {
     const names = certainCollections(model).filter((name) => name.endsWith(`-${set}`));
     const deadline = performance.now() + STUCK_MS;
     for (;;) {
@@ -286,8 +289,9 @@ export class Runs {
 
   // ---------------------------------------------------------------- afterwards
 
-  /** A start without faults, with all that can be asked. leaveWork: operations are left unapplied, and the nodes are killed. */
-  async #wrongAfter({ nodes }: Prepared, folder: string, model: Model, start: string, leaveWork = false): Promise<string[]> {
+  /** A start without faults. */
+  async #wrongAfter({ nodes }: Prepared, folder: string, model: Model, which: Start): Promise<string[]> {
+    const start = START_NAMES[which];
     let world: World;
     try {
       world = await startWorld(nodes, folder, this.#program);
@@ -299,15 +303,14 @@ export class Runs {
       await settled(world);
       for (const node of world.nodes) {
         const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
-        await probe(
-          node.client,
-          collections.map(({ name }) => name),
-        );
+        const names = collections.map(({ name }) => name);
+        await probe(node.client, which === 'second' ? names.slice(0, 1) : names);
         const at = nodes === 1 ? '' : ` at node ${node.number}`;
-        findings.push(...(await wrongData(node.client, model)).map((finding) => `${start}${at}: ${finding}`));
+        const wrong = await wrongData(node.client, model, which !== 'second');
+        findings.push(...wrong.map((finding) => `${start}${at}: ${finding}`));
       }
       if (findings.length > 0) return findings;
-      if (leaveWork) {
+      if (which === 'leaving') {
         const clients = world.nodes.map(({ client }) => client);
         await new Workload(clients, nodes, model, newTally(), 0, PATIENT_WAIT_SEC).leaveUnappliedAgain();
         return [];
@@ -335,9 +338,10 @@ export class Runs {
     const model = Model.empty(sets);
     let world = await startWorld(nodes, folder, this.#program);
     await settled(world);
-    const command = this.#command ?? commandOf((world.nodes[0] as WorldNode).pid);
-    this.#command = command;
-    writeCommand(this.folder, command);
+    if (!this.#isDirect) {
+      writeCommand(this.folder, commandOf((world.nodes[0] as WorldNode).pid, variablesFor(this.#library)));
+      this.#isDirect = true;
+    }
     const workload = (of: Model, set: number): Workload =>
       new Workload(
         world.nodes.map(({ client }) => client),
@@ -356,7 +360,7 @@ export class Runs {
     await workload(killedModel, 0).leaveUnapplied();
     await world.close();
     copyFolder(folder, killed);
-    const prepared = { nodes, sets, before, model, killed, killedModel, command };
+    const prepared = { nodes, sets, before, model, killed, killedModel };
     this.#prepared.set(key, prepared);
     return prepared;
   }
@@ -366,10 +370,22 @@ export class Runs {
   }
 }
 
+/**
+ * Starts after the faults. `first`: all that can be asked is compared, and everything takes writes. `leaving`: the same, and operations are left
+ * unapplied by nodes that are killed. `second`: what is shown is compared once more.
+ */
+type Start = 'first' | 'leaving' | 'second';
+
+const START_NAMES: Readonly<Record<Start, string>> = {
+  first: 'the start after the faults',
+  leaving: 'the start after the faults',
+  second: 'the second start after the faults',
+};
+
 /** What fails in one run. */
 interface Fault {
-  /** Of strace. */
-  readonly options: readonly string[];
+  /** Null: calls are counted. */
+  readonly plan: FaultPlan | null;
   readonly runtimeMayEnd: boolean;
   /** How long changes are waited for under it; as long as builds may fail where it is left out. */
   readonly waitSec?: number;
@@ -380,26 +396,26 @@ interface Act {
   readonly place: Place;
   readonly folder: string;
   readonly model: Model;
+  readonly calls: FailingCalls;
   readonly faults: readonly Fault[];
   /** Of the faults that were made, in their order. */
   readonly reports: RunReport[];
 }
 
+/** How a node did under a fault. */
+interface Outcome extends Pick<RunReport, 'exit' | 'failed' | 'stuck' | 'tally' | 'counts'> {
+  readonly fault: Fault;
+}
+
 /** earlier: of faults of the same process. Memory that lmdb has overrun may end it much later. */
-function reportOf(
-  { runtimeMayEnd }: Fault,
-  exit: Exit | null,
-  failed: readonly string[],
-  stuck: string | null,
-  tally: Tally,
-  codes: readonly number[],
-  earlier: readonly RunReport[] = [],
-): RunReport {
+function reportOf(outcome: Outcome, codes: readonly number[], earlier: readonly RunReport[] = []): RunReport {
+  const { counts, exit, failed, fault, stuck, tally } = outcome;
+  const { runtimeMayEnd } = fault;
   const findings = [...tally.findings];
   const ending = endingOf(exit, failed, tally, runtimeMayEnd, [...earlier.flatMap((report) => report.failed), ...failed]);
   if (exit !== null && ending === 'ended in order' && !codes.includes(exit.code ?? -1))
     findings.push(`the node ended with ${JSON.stringify(exit)}`);
-  return { ending, failed, exit, stuck, findings, tally };
+  return { ending, failed, exit, stuck, findings, tally, counts };
 }
 
 /** What was found after the faults of the last report. */
@@ -409,15 +425,11 @@ function addFindings(reports: RunReport[], findings: readonly string[]): void {
 }
 
 /** The exit after SIGTERM; a node that does not end in time is killed, which is a finding. */
-async function endedBySignal(node: WorldNode, tally: Tally, detach: () => Promise<void>): Promise<Exit | null> {
+async function endedBySignal(node: WorldNode, tally: Tally): Promise<Exit | null> {
   node.signal('SIGTERM');
   const inTime = (milliseconds: number) => Promise.race([node.exited, sleep(milliseconds, null, { ref: false })]);
   const exit = await inTime(END_MS);
   if (exit !== null) return exit;
-  // A process that has crashed stays for as long as strace holds one of its threads.
-  await detach();
-  const late = await inTime(LATE_MS);
-  if (late !== null && late.signal !== null) return late;
   tally.findings.push(`the node does not end within ${END_MS} ms after SIGTERM`);
   node.signal('SIGKILL');
   await node.exited;

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Exit, LAUNCHER, launchNode } from '../../../ops/node-process.js';
 import { freePorts } from '../../../ops/ports.js';
 import { RestClient } from '../../../ops/rest-client.js';
-import { FROM_START } from './strace.js';
 
 export type Nodes = 1 | 2;
 
@@ -28,22 +27,18 @@ export interface World {
   close(): Promise<void>;
 }
 
-/** In a node's folder: words of the command that starts it under strace. */
-const TRACED = 'traced.txt';
 const READY_MS = 150_000;
 
 /** In the folder of the program: words of the command that starts a node without the launcher, which asks each Node.js for its version. */
 const DIRECT = 'direct.txt';
 
 /**
- * The program of each node: the command of `direct.txt` beside it, or the launcher while there is none. Where the node's folder has `traced.txt`,
- * the command in there. All take the arguments of the launcher.
+ * The program of each node: the command of `direct.txt` beside it, or the launcher while there is none. Both take the arguments of the launcher.
  */
 export function writeProgram(folder: string): string {
   const program = join(folder, 'program.sh');
   const direct = join(folder, DIRECT);
   const script = `#!/bin/sh
-if [ -f ${TRACED} ]; then exec $(cat ${TRACED}) "$@"; fi
 if [ -f '${direct}' ]; then exec $(cat '${direct}') "$@"; fi
 exec '${LAUNCHER}' "$@"
 `;
@@ -57,26 +52,14 @@ export function writeCommand(folder: string, command: readonly string[]): void {
   writeFileSync(join(folder, DIRECT), command.join('\n'));
 }
 
-/** What starts the process again without the launcher: words, and variables that the launcher has set. */
-export function commandOf(pid: number): readonly string[] {
+/** What starts the process again without the launcher: words, variables that the launcher has set, and some more. */
+export function commandOf(pid: number, more: readonly string[]): readonly string[] {
   const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   const main = words.findIndex((word) => /main\.c?js$/.test(word));
   const variables = readFileSync(`/proc/${pid}/environ`, 'utf8')
     .split('\0')
     .filter((variable) => /^(NODE_COMPILE_CACHE|MALLOC_\w+)=/.test(variable));
-  return ['env', ...variables, ...words.slice(0, main + 1)];
-}
-
-/** The next start of this node's folder is traced with these options. */
-export function traceNextStart(nodeFolder: string, command: readonly string[], options: readonly string[]): void {
-  const [env = '', ...rest] = command;
-  const program = rest.findIndex((word) => !/^\w+=/.test(word));
-  const words = [env, ...rest.slice(0, program), 'strace', ...FROM_START, ...options, ...rest.slice(program)];
-  writeFileSync(join(nodeFolder, TRACED), words.join('\n'));
-}
-
-export function traceNoStart(nodeFolder: string): void {
-  rmSync(join(nodeFolder, TRACED), { force: true });
+  return ['env', ...more, ...variables, ...words.slice(0, main + 1)];
 }
 
 /** Of node `number` in a world's folder. */
