@@ -9,7 +9,10 @@ import { broughtNode } from '../brought-node.js';
 
 const SYSTEM_CALLS = new URL('../../ops/system-calls.js', import.meta.url);
 
-/** Fills memory with blocks that the C library has, frees all but the last of each thousand, and gives back; prints kB before and after, and a sum of code run since. */
+/**
+ * Fills memory with blocks that the C library has, frees all but the last of each thousand, and gives back; prints kB before and after, and a sum
+ * of code run since.
+ */
 const PROGRAM = `
 import { readFileSync } from 'node:fs';
 const { memoryGiver } = await import(process.argv[1]);
@@ -29,7 +32,15 @@ console.log(JSON.stringify({ can: giveBack !== null, before, after, sum, parsed:
 test('freed blocks and pages of the program go back to the system, and the program goes on', async (t) => {
   const runtime = broughtNode();
   if (runtime === null || process.platform !== 'linux') return t.skip('needs the runtime that Troupe brings along, on Linux');
-  const words = ['--expose-gc', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', PROGRAM, SYSTEM_CALLS.href];
+  const words = [
+    '--expose-gc',
+    '--no-concurrent-array-buffer-sweeping',
+    '--disable-warning=ExperimentalWarning',
+    '--input-type=module',
+    '-e',
+    PROGRAM,
+    SYSTEM_CALLS.href,
+  ];
   const environment = { ...process.env, MALLOC_MMAP_THRESHOLD_: '65536' };
   const { stdout, stderr } = await promisify(execFile)(runtime, words, {
     env: environment,
