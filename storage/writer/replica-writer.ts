@@ -334,7 +334,13 @@ export class ReplicaWriter implements KeptLog {
 
   private async openStore(message: Extract<OtherMessage, { kind: 'open' }>): Promise<void> {
     if (this.store !== null) throw new TroupeError('conflict', `replica ${this.key} is open already`);
-    this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks(message.opening));
+    try {
+      this.store = await ReplicaStore.open(message.spec, message.damaged, this.hooks(message.opening));
+    } catch (error) {
+      // It may have loaded segments: V8 does not hurry to free them, and the next try loads them again.
+      this.port.collectGarbageSoon();
+      throw error;
+    }
     this.fatalReported = false;
     this.purgeNeeded = true;
     this.port.logs.begin(this);

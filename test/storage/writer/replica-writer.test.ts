@@ -21,6 +21,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
   const said: FromWriter[] = [];
   const ended: BrokenInvariant[] = [];
   const scans: SeenScan[] = [];
+  const collected: number[] = [];
   const writer = new ReplicaWriter(
     KEY,
     {
@@ -34,7 +35,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       after,
       end: (error) => ended.push(error),
       warn: () => {},
-      collectGarbageSoon: () => {},
+      collectGarbageSoon: () => collected.push(Date.now()),
       left: () => {},
       logs: new LogKeeping(UNLIMITED_LOGS, { now: () => Date.now(), after }),
       scans: new SeenScans((some) => scans.push(...some), Date.now, setImmediate),
@@ -50,7 +51,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
   };
   const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null, opening: 1 }), said.at(-1)];
   assert.ok(answer !== undefined);
-  return { take, ended, said, scans };
+  return { take, ended, said, scans, collected, spec };
 }
 
 const write = (id: number): ToWriter =>
@@ -96,6 +97,15 @@ for (const [what, message] of [
     );
   });
 }
+
+test('what an opening has loaded that failed is freed: the next try loads it again', async (t) => {
+  const { collected, spec, take } = await opened(t);
+  await take({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
+  assert.deepEqual(collected, []);
+  const [refused] = await take({ kind: 'open', id: 3, spec, damaged: 'it is damaged', opening: 2 });
+  assert.equal(refused?.kind, 'error');
+  assert.equal(collected.length, 1);
+});
 
 test('originals that arrive later do so some seconds after the opening, and a close waits until nothing is read for them', async (t) => {
   const later: (() => void)[] = [];
