@@ -4,10 +4,10 @@
  */
 
 import { connect, type Socket } from 'node:net';
-import { enterPort, isOpen, type Way } from './entrance.js';
+import { ENTER_MS, enterPort, isOpen, type Way } from './entrance.js';
 import { PLAIN_PREFACE, plainStream } from './plain-stream.js';
 import { CALL_BYTES_MAX } from './queue.js';
-import { dialGrpcCalls, type FrameStream, type StreamEvents } from './streams.js';
+import { dialGrpcCalls, type FrameStream, KEEPALIVE_MS, type StreamEvents } from './streams.js';
 
 /** How long a peer may take until its first frame on a plain connection. */
 const FIRST_FRAME_MS = 2000;
@@ -101,11 +101,12 @@ function dialMember(target: string, way: Way, events: StreamEvents): FrameStream
   };
 }
 
-/** A plain connection that the peer at this address has let in, of which nothing was read. Errors: why it is none. */
+/** A plain connection that the peer at this address has let in, of which nothing was read, through `grpc_proxy` if that is set. Errors: why it is none. */
 export async function dialPlain(target: string, way: Way): Promise<Socket> {
   const host = new URL(`http://${target}`).hostname;
   try {
-    return await enterPort(connectTo(target), host, way.entrance);
+    const proxy = process.env.grpc_proxy;
+    return await enterPort(proxy === undefined ? connectTo(target) : await tunnelTo(target, proxy), host, way.entrance);
   } catch (error) {
     way.failed(host, (error as Error).message);
     throw error;
@@ -114,5 +115,40 @@ export async function dialPlain(target: string, way: Way): Promise<Socket> {
 
 function connectTo(target: string): Socket {
   const { hostname, port } = new URL(`http://${target}`);
-  return connect({ host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80), noDelay: true, keepAlive: true });
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return connect({ host, port: Number(port || 80), noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS });
+}
+
+/** What a proxy says before the first byte of the other side. */
+const HEAD_BYTES_MAX = 8192;
+
+/** Errors: what the proxy says, or how the connection with it ends. */
+function tunnelTo(target: string, proxy: string): Promise<Socket> {
+  const socket = connectTo(new URL(proxy).host);
+  socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
+  return new Promise((resolve, reject) => {
+    let head = Buffer.alloc(0);
+    const failed = (error?: Error): void => {
+      clearTimeout(patience);
+      socket.destroy();
+      reject(error ?? new Error('the proxy has ended the connection'));
+    };
+    const patience = setTimeout(() => failed(new Error('the proxy does not answer')), ENTER_MS);
+    const received = (chunk: Buffer): void => {
+      head = Buffer.concat([head, chunk]);
+      const end = head.indexOf('\r\n\r\n');
+      if (end < 0 && head.length <= HEAD_BYTES_MAX) return;
+      const [status = ''] = head.toString('latin1', 0, end).split('\r\n', 1);
+      if (!/^HTTP\/1\.\d 200 /.test(status)) {
+        failed(new Error(`the proxy answers: ${status}`));
+        return;
+      }
+      clearTimeout(patience);
+      socket.off('data', received).off('error', failed).off('close', closed).pause();
+      if (head.length > end + 4) socket.unshift(head.subarray(end + 4));
+      resolve(socket);
+    };
+    const closed = (): void => failed();
+    socket.on('data', received).once('error', failed).once('close', closed);
+  });
 }

@@ -12,6 +12,11 @@ import type { PeerCard, PortionResult } from '../../storage/threads/messages.js'
 import { packedPortion } from '../../storage/threads/portion-codec.js';
 import { PortionStream } from './portion-stream.js';
 
+/**
+ * A reader of a peer that has not answered for so long is stuck, or something on the way drops what is sent to ports that it does not know: a
+ * portion that takes longer is not a reader's to answer.
+ */
+const DIRECT_MS = 1000;
 /** Until a peer is called again that has ended a stream or taken none. */
 const AGAIN_MS = 1000;
 
@@ -63,7 +68,7 @@ export class PeerStreams implements AskPeers {
     }
     const askedMs = performance.now();
     const direct = this.#direct(line, this.#modules, askedMs);
-    const result = direct === null ? null : await direct.ask(question, waitMs);
+    const result = direct === null ? null : await answerOf(direct, question, waitMs);
     if (result !== null) return result;
     const restMs = Math.max(1, askedMs + waitMs - performance.now());
     const body = packedPortion(question.body);
@@ -114,6 +119,17 @@ export class PeerStreams implements AskPeers {
     if (!line.stream.isOver || nowMs - line.dialedMs < AGAIN_MS) return;
     line.stream = new calls.CallStream(peer, line.card.target, line.card.greeting, silentWay(line.card.entrance));
     line.dialedMs = nowMs;
+  }
+}
+
+/** Null: the main thread has to be asked. Rejects if there is no answer within `waitMs`. */
+async function answerOf(stream: PortionStream, question: PortionQuestion, waitMs: number): Promise<PortionResult | null> {
+  try {
+    return await stream.ask(question, Math.min(waitMs, DIRECT_MS));
+  } catch (error) {
+    if (waitMs <= DIRECT_MS) throw error;
+    stream.close();
+    return null;
   }
 }
 

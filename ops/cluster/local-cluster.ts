@@ -196,7 +196,10 @@ export class LocalCluster {
   private passes(source: number, target: number): boolean {
     if (this.cuts.size === 0) return true;
     const numberOf = (port: number): number | undefined => this.nodes.find((node) => node.internalPort === port)?.number;
-    return !this.cuts.has(`${numberOf(source)}>${numberOf(target)}`);
+    const [from, to] = [numberOf(source), numberOf(target)];
+    if (from !== undefined && to !== undefined) return !this.cuts.has(`${from}>${to}`);
+    // One is a port of a reader, which does not tell whose it is: it is cut off with any other node.
+    return ![...this.cuts].some((cut) => cut.split('>').includes(String(from ?? to)));
   }
 
   private applyCuts(): void {

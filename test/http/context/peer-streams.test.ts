@@ -7,6 +7,7 @@ import { CallsServer, greetingOf } from '../../../cluster/transport/call-stream.
 import { packReply, unpackCall } from '../../../cluster/transport/codec/calls.js';
 import { PLAIN_PREFACE, plainStream } from '../../../cluster/transport/plain-stream.js';
 import { PeerStreams } from '../../../http/context/peer-streams.js';
+import { frameOf, HELLO as WELCOME } from '../../../http/context/portion-frames.js';
 import type { PeerCard } from '../../../storage/threads/messages.js';
 
 const HELLO = { versions: { min: 1, max: 1 }, clusterId: 'c', from: 1, to: 2, session: 5, release: 'x' };
@@ -39,7 +40,7 @@ async function peer(t: TestContext) {
   });
   const { port } = server.address() as { port: number };
   const card: PeerCard = { target: `127.0.0.1:${port}`, session: 5, greeting: greetingOf(HELLO), entrance: { tls: null, keys: [] } };
-  return { card, state };
+  return { calls, card, state };
 }
 
 /** The first answer: a stream takes a while to open. */
@@ -86,4 +87,22 @@ test('another process of a peer gets another stream', async (t) => {
   streams.show(new Map([[2, { ...card, session: 6 }]]), 0);
   await answered(streams);
   assert.equal(state.streams, 2);
+});
+
+test('a reader of the peer that is silent is given up, and the main thread is asked', async (t) => {
+  const { calls, card } = await peer(t);
+  let questions = 0;
+  const reader = createServer((socket) => {
+    socket.once('data', () => socket.write(frameOf(WELCOME, new Uint8Array(0))));
+    socket.on('data', () => questions++).on('error', () => {});
+  });
+  reader.listen(0, '127.0.0.1');
+  await once(reader, 'listening');
+  t.after(() => reader.close());
+  calls.tellReaderPorts([(reader.address() as { port: number }).port]);
+  const streams = new PeerStreams();
+  t.after(() => streams.show(new Map(), 0));
+  streams.show(new Map([[2, card]]), 0);
+  // The greeting comes first.
+  while (questions < 2) assert.equal(Buffer.from((await answered(streams)).body).toString(), 'told');
 });

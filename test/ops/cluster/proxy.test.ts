@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { Client, credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { dialPlain } from '../../../cluster/transport/dial-calls.js';
+import { OPEN_ENTRANCE, silentWay } from '../../../cluster/transport/entrance.js';
 import { NodeProxy } from '../../../ops/cluster/proxy.js';
+import { peer } from '../../cluster/transport/support.js';
 import { until } from '../../process/support.js';
 
 const bytesAsTheyAre = (bytes: Buffer): Buffer => bytes;
@@ -54,6 +57,19 @@ test('gRPC channels of a process whose grpc_proxy leads to a proxy go through it
   open = true;
   proxy.apply();
   assert.equal(await echo('three', 10_000), 'three');
+});
+
+test('plain connections between nodes go through that proxy, too, and fail where it cannot reach the other side', async (t) => {
+  const { transport } = await peer(2);
+  const proxy = await NodeProxy.start(1, () => true);
+  process.env.grpc_proxy = proxy.url;
+  t.after(() => Promise.all([transport.close(), proxy.close()]));
+  const dial = () => dialPlain(`127.0.0.1:${transport.port}`, silentWay(OPEN_ENTRANCE));
+  const socket = await dial();
+  assert.deepEqual(proxy.targets(), [transport.port]);
+  socket.destroy();
+  await transport.close();
+  await assert.rejects(dial(), /the proxy answers: HTTP\/1\.1 502/);
 });
 
 test('what has gone during a cut is told when it is mended, and keeps the proxy from closing no longer', { timeout: 30_000 }, async (t) => {
