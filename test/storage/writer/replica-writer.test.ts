@@ -3,6 +3,7 @@ import { mock, type TestContext, test } from 'node:test';
 import { outcomeOf, TroupeError } from '../../../protocols/errors.js';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
+import { DamagedFile } from '../../../storage/disk/file.js';
 import { type SeenScan, SeenScans } from '../../../storage/reader/seen-scans.js';
 import { Operations } from '../../../storage/replica/operations.js';
 import { ReplicaStore } from '../../../storage/replica/store.js';
@@ -137,6 +138,25 @@ test('originals that arrive later do so some seconds after the opening, and a cl
   assert.equal((await closing)[0]?.kind, 'answer');
   assert.deepEqual(happened, ['begun', 'ended', 'closed']);
   assert.ok(!said.some(({ kind }) => kind === 'failed'));
+});
+
+test('a replica whose vectors are damaged on their way to memory is given up with the name of the file; where they cannot be read, they stay there', async (t) => {
+  const errors = [new TroupeError('storage', 'vectors.0: cannot be read (EIO)'), new DamagedFile('vectors.0', 'checksum does not match')];
+  const mocked = [
+    mock.getter(ReplicaStore.prototype, 'awaitsOriginals', () => true),
+    mock.method(ReplicaStore.prototype, 'bringOriginals', () => Promise.reject(errors.shift())),
+  ];
+  t.after(() => {
+    for (const { mock: one } of mocked) one.restore();
+  });
+  for (const failed of [[], ['vectors.0: checksum does not match']]) {
+    const { said } = await opened(t, (_ms, run) => setImmediate(run));
+    for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
+    assert.deepEqual(
+      said.flatMap((message) => (message.kind === 'failed' ? [message.error.detail] : [])),
+      failed,
+    );
+  }
 });
 
 test('what is logged and cannot be applied is tried again without a request, and no write is logged behind it', async (t) => {
