@@ -40,7 +40,7 @@ export async function measureBeside(settings: BesideSettings, folder: string): P
     rows.push(await measured(node, what, operation ?? (() => new Promise((done) => setTimeout(done, idleMs))), operation !== null));
     const row = rows.at(-1) as BesideRow;
     process.stderr.write(
-      `${what}: ${row.writes} writes, p50 ${row.p50Ms.toFixed(2)}, p99 ${row.p99Ms.toFixed(2)}, slowest ${row.slowestMs.toFixed(1)} ms; took ${row.tookMs?.toFixed(0)} ms\n`,
+      `${what}: ${row.writes} writes, p50 ${row.p50Ms.toFixed(2)}, p99 ${row.p99Ms.toFixed(2)}, slowest ${row.slowestMs.toFixed(1)} ms${row.tookMs === null ? '' : `; took ${row.tookMs.toFixed(0)} ms`}\n`,
     );
   };
   await client.result('PUT', '/collections/small', { vectors: { size: DIM, distance: 'Dot' } });
