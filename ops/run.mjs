@@ -65,6 +65,8 @@ const commands = {
   async bench(rest) {
     await install();
     await buildIfNeeded();
+    // Its browser is that of the tests.
+    if (rest.includes('--dashboard')) return spawned(OWN_NODE, ['--enable-source-maps', join(DIST, 'test', 'browser', 'measure.js')]);
     await runHere('ops/bench/main.js', rest);
   },
   async fuzz(rest) {

@@ -83,6 +83,7 @@ const ENTRIES = [
   'test/simulation/main.ts',
   'test/process/release-data/record.ts',
   'test/tables/main.ts',
+  'test/browser/measure.ts',
   'test/browser/screenshots.ts',
 ];
 

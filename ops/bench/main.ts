@@ -63,6 +63,7 @@ const HELP = `npm run bench -- [options]
   --replication      shards and replicas on three local nodes instead; see --part, --methods and --count
   --part LIST        of --replication: throughput, moves, resharding; default all
   --methods LIST     of transfers, default stream_records,snapshot,wal_delta
+  --dashboard        how long one waits for the dashboard in a real Chromium instead: the first view, a map of 50,000 points; printed only
   --quick            fewer rows, two values of ef, short measurements; tables are printed, not kept
   --seed N           of payloads and synthetic vectors, default ${SEED_DEFAULT}
   --profile FOLDER   CPU profiles of the node's threads, with a summary

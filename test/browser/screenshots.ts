@@ -51,7 +51,7 @@ async function ofOneNode(storage: string): Promise<void> {
     const page = await openPage();
     await tellFirstView(page, `${node.url}/dashboard`);
     await page.goto(`${node.url}/dashboard#/collections/digits/map`);
-    await page.getByLabel('Points', { exact: true }).selectOption('5000');
+    await page.getByRole('combobox', { name: 'Points', exact: true }).selectOption('5000');
     await page.getByRole('button', { name: 'Draw' }).click();
     await page.getByRole('img', { name: /points on a plane/ }).waitFor();
     // The picture is drawn in the frame after its name is there.

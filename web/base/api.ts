@@ -91,7 +91,8 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function errorOf(status: number, text: string): string {
+/** What an answer that is an error says. */
+export function errorOf(status: number, text: string): string {
   try {
     const parsed = JSON.parse(text) as { status?: { error?: string } };
     if (parsed.status?.error) return parsed.status.error;

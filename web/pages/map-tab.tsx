@@ -1,16 +1,16 @@
 /** The points of a collection on a plane, coloured by a field of their payload. */
 
 import { type PointerEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
-import { call, collectionPath } from '../base/api.js';
+import { ApiError, collectionPath, errorOf, headers } from '../base/api.js';
 import type { CollectionInfo, Point } from '../model/api-types.js';
 import { count } from '../model/format.js';
-import { vectorNames, vectorsOf } from '../model/vectors.js';
+import { vectorNames } from '../model/vectors.js';
 import { Failure } from '../parts/basics.js';
 import { PayloadView } from '../parts/payload.js';
+import type { PlaceNews, PlaceWish } from './projection-worker.js';
 
-const PAGE = 2000;
 const COUNTS = [1000, 5000, 20_000, 50_000];
-/** Told apart also by people who see few colours; all other values share the last one. */
+/** Apart in hue or lightness, on light and on dark ground; all other values share the last one. */
 const COLOURS = ['#4c7dff', '#f28e2b', '#2f9e4f', '#e03a4e', '#14a3b8', '#a55bd6', '#b39b00', '#e377c2', '#9a6242', '#8a8f99'];
 const NEAR_PIXELS = 12;
 
@@ -129,49 +129,34 @@ interface Wish {
   readonly wanted: number;
 }
 
-async function place(name: string, { using, dim, wanted }: Wish, signal: AbortSignal, tell: (text: string) => void): Promise<Placed> {
-  const points: Point[] = [];
-  const rows: number[][] = [];
-  let offset: number | string | null = null;
-  do {
-    const body = {
-      limit: Math.min(PAGE, wanted - points.length),
-      with_payload: true,
-      with_vector: using === '' ? true : [using],
-      ...(offset === null ? {} : { offset }),
-    };
-    const page: { points: readonly Point[]; next_page_offset: number | string | null } = await call(
-      'POST',
-      collectionPath(name, '/points/scroll'),
-      body,
-      signal,
-    );
-    for (const point of page.points) {
-      const vector = vectorsOf(point)[using];
-      if (vector === undefined) continue;
-      rows.push(vector as number[]);
-      // Only places and payloads are needed from here on.
-      points.push({ id: point.id, payload: point.payload ?? {} });
-    }
-    offset = page.next_page_offset;
-    tell(`${count(points.length)} points read`);
-  } while (offset !== null && points.length < wanted);
-  const flat = new Float32Array(rows.length * dim);
-  rows.forEach((row, at) => {
-    flat.set(row, at * dim);
-  });
-  tell('Finding places …');
-  return { points, places: await projectInWorker(flat, dim, signal) };
-}
-
-/** So that the page answers meanwhile. */
-function projectInWorker(rows: Float32Array, dim: number, signal: AbortSignal): Promise<Float32Array> {
+/** In a thread of its own, so that the page answers meanwhile. Throws `ApiError`. */
+function place(name: string, wish: Wish, signal: AbortSignal, tell: (text: string) => void): Promise<Placed> {
   const worker = new Worker(new URL('./projection-worker.ts', import.meta.url), { type: 'module' });
-  return new Promise<Float32Array>((resolve, reject) => {
-    worker.onmessage = ({ data }: MessageEvent<Float32Array>) => resolve(data);
+  const points: Point[] = [];
+  return new Promise<Placed>((resolve, reject) => {
+    worker.onmessage = ({ data }: MessageEvent<PlaceNews>) => {
+      switch (data.kind) {
+        case 'read':
+          for (const point of data.points) points.push(point);
+          tell(`${count(points.length)} points read`);
+          return;
+        case 'allRead':
+          tell('Finding places …');
+          return;
+        case 'placed':
+          resolve({ points, places: data.places });
+          return;
+        case 'refused':
+          reject(new ApiError(data.status, errorOf(data.status, data.text)));
+          return;
+        default:
+          data satisfies never;
+      }
+    };
     worker.onerror = ({ message }) => reject(new Error(message || 'The places could not be found.'));
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    worker.postMessage({ rows, dim }, [rows.buffer]);
+    const asked: PlaceWish = { ...wish, path: collectionPath(name, '/points/scroll'), headers: headers() };
+    worker.postMessage(asked);
   }).finally(() => worker.terminate());
 }
 
