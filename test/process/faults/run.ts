@@ -253,7 +253,8 @@ export class Runs {
       } else tally.told.push('not ready');
       if (faulty.exit() === null && !ready) this.story('the node is not ready under faults');
       const exit = faulty.exit() ?? (await endedBySignal(faulty, tally));
-      return reportOf({ fault, exit, failed: this.#failed(), stuck: null, tally, counts: calls.counts() }, START_CODES);
+      const neverBegan = !ready && faulty.log().trim() === '';
+      return reportOf({ fault, exit, neverBegan, failed: this.#failed(), stuck: null, tally, counts: calls.counts() }, START_CODES);
     } finally {
       this.#tellLogs(world);
       await world.close();
@@ -405,14 +406,20 @@ interface Act {
 /** How a node did under a fault. */
 interface Outcome extends Pick<RunReport, 'exit' | 'failed' | 'stuck' | 'tally' | 'counts'> {
   readonly fault: Fault;
+  /** Node.js waits for ever for a thread of its own that it could not start, before any program begins: it had to be ended. */
+  readonly neverBegan?: boolean;
 }
 
 /** earlier: of faults of the same process. Memory that lmdb has overrun may end it much later. */
 function reportOf(outcome: Outcome, codes: readonly number[], earlier: readonly RunReport[] = []): RunReport {
   const { counts, exit, failed, fault, stuck, tally } = outcome;
   const { runtimeMayEnd } = fault;
+  const earlierFailed = earlier.flatMap((report) => report.failed);
   const findings = [...tally.findings];
-  const ending = endingOf(exit, failed, tally, runtimeMayEnd, [...earlier.flatMap((report) => report.failed), ...failed]);
+  const ending =
+    runtimeMayEnd && outcome.neverBegan === true
+      ? 'ended by its runtime'
+      : endingOf(exit, failed, tally, runtimeMayEnd, [...earlierFailed, ...failed]);
   if (exit !== null && ending === 'ended in order' && !codes.includes(exit.code ?? -1))
     findings.push(`the node ended with ${JSON.stringify(exit)}`);
   return { ending, failed, exit, stuck, findings, tally, counts };
