@@ -128,7 +128,8 @@ test('draining and balancing can be looked at first, with moves, bytes and balan
     12: { replicas: 2, bytes: 4096 },
     13: { replicas: 1, bytes: 0 },
   });
-  assert.deepEqual(cluster.asked, ['barrier 10000', 'describe 2000']);
+  // What else was done first has taken some of the ten seconds.
+  assert.match(cluster.asked.join(), /^barrier (9\d{3}|10000),describe 2000$/);
   cluster.asked.length = 0;
   const { started } = (await resultOf('POST', '/cluster/peer/13/drain?timeout=5')) as Shown;
   assert.equal(started, true);
