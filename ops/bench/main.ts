@@ -10,7 +10,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type AccessChapter, accessMarkdown } from './access/report.js';
@@ -111,7 +111,9 @@ const settings: BenchSettings = {
   seed,
   profileFolder: options.profile === undefined ? null : resolve(options.profile),
 };
-const command = `npm run bench -- ${process.argv.slice(2).join(' ')}`.trim();
+/** Of folders only their names: results are kept and shown elsewhere. */
+const words = process.argv.slice(2).map((word) => (isAbsolute(word) ? basename(word) : word));
+const command = `npm run bench -- ${words.join(' ')}`.trim();
 
 if (options.api) {
   await benchApi();
