@@ -7,12 +7,12 @@
  */
 
 import type { Duplex } from 'node:stream';
+import { FrameSlicer, frameOf } from './length-frames.js';
 import type { FrameStream, StreamEvents } from './streams.js';
 
 /** The number is the version of what follows. No request of HTTP begins like this. */
 export const PLAIN_PREFACE = Buffer.from('TROUPE CALLS 1\n', 'latin1');
 
-const HEADER_BYTES = 5;
 const FRAME = 0;
 const REFUSAL = 1;
 /** A reason that is longer is cut. */
@@ -32,7 +32,7 @@ export interface PlainOptions {
 
 /** A connection's frames. It is destroyed at its end, and when it breaks the rules. */
 export function plainStream(socket: Duplex, { bytesMax, preface }: PlainOptions, events: PlainEvents): FrameStream {
-  const reader = new FrameReader(bytesMax, preface);
+  const slicer = new FrameSlicer({ bodyBytesMax: bytesMax, kindMax: REFUSAL, preface, what: 'calls' });
   let over = false;
   const end = (tell: () => void): void => {
     if (over) return;
@@ -43,11 +43,11 @@ export function plainStream(socket: Duplex, { bytesMax, preface }: PlainOptions,
   const received = (chunk: Buffer): void => {
     if (over) return;
     try {
-      for (const { body, kind } of reader.push(chunk)) {
-        if (over) return;
+      slicer.push(chunk, (kind, body) => {
         if (kind === REFUSAL) end(() => events.refused(body.toString('utf8')));
         else events.frame(body);
-      }
+        return !over;
+      });
     } catch (error) {
       end(() => events.ended((error as Error).message));
     }
@@ -59,83 +59,17 @@ export function plainStream(socket: Duplex, { bytesMax, preface }: PlainOptions,
   return {
     write: (bytes, done) => {
       if (over) return;
-      socket.write(framed(FRAME, bytes), (error) => {
+      socket.write(frameOf(FRAME, bytes), (error) => {
         if (error == null) done();
       });
     },
     close: (reason) => {
       if (over) return;
       over = true;
-      if (reason !== null) socket.write(framed(REFUSAL, Buffer.from(reason).subarray(0, REASON_BYTES_MAX)));
+      if (reason !== null) socket.write(frameOf(REFUSAL, Buffer.from(reason).subarray(0, REASON_BYTES_MAX)));
       socket.end();
       // Gives what was written the time to leave; a stream that is stuck is cut.
       setTimeout(() => socket.destroy(), LEAVING_MS).unref();
     },
   };
-}
-
-function framed(kind: number, body: Uint8Array): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + body.length);
-  bytes.writeUInt32LE(body.length, 0);
-  bytes[4] = kind;
-  bytes.set(body, HEADER_BYTES);
-  return bytes;
-}
-
-interface Framed {
-  readonly kind: number;
-  readonly body: Buffer;
-}
-
-/** Cuts what arrives into frames. */
-export class FrameReader {
-  private chunks: Buffer[] = [];
-  /** Of all chunks. */
-  private bytes = 0;
-
-  /** preface: what has to come first; null: nothing. */
-  constructor(
-    private readonly bytesMax: number,
-    private preface: Buffer | null,
-  ) {}
-
-  /** The frames that are whole now. Errors: for another preface, a kind that is none and a frame that is too long. */
-  push(chunk: Buffer): Framed[] {
-    this.chunks.push(chunk);
-    this.bytes += chunk.length;
-    const frames: Framed[] = [];
-    if (this.preface !== null) {
-      if (this.bytes < this.preface.length) return frames;
-      if (!this.take(this.preface.length).equals(this.preface)) throw new Error('that is no stream of calls');
-      this.preface = null;
-    }
-    for (let next = this.next(); next !== null; next = this.next()) frames.push(next);
-    return frames;
-  }
-
-  private next(): Framed | null {
-    if (this.bytes < HEADER_BYTES) return null;
-    if ((this.chunks[0] as Buffer).length < HEADER_BYTES) this.join();
-    const first = this.chunks[0] as Buffer;
-    const length = first.readUInt32LE(0);
-    const kind = first[4] as number;
-    if (kind !== FRAME && kind !== REFUSAL) throw new Error(`a frame of the unknown kind ${kind}`);
-    if (length > this.bytesMax) throw new Error(`a frame of ${length} bytes; at most ${this.bytesMax} are taken`);
-    if (this.bytes < HEADER_BYTES + length) return null;
-    return { kind, body: this.take(HEADER_BYTES + length).subarray(HEADER_BYTES) };
-  }
-
-  /** The first bytes of what has come, which has as many. */
-  private take(count: number): Buffer {
-    if ((this.chunks[0] as Buffer).length < count) this.join();
-    const first = this.chunks[0] as Buffer;
-    this.bytes -= count;
-    if (first.length === count) this.chunks.shift();
-    else this.chunks[0] = first.subarray(count);
-    return first.subarray(0, count);
-  }
-
-  private join(): void {
-    this.chunks = [Buffer.concat(this.chunks)];
-  }
 }

@@ -4,19 +4,10 @@ import type { Socket } from 'node:net';
 import { certificateOf, type ShownCertificate } from '../../cluster/transport/certified.js';
 import { decodeCallFrame } from '../../cluster/transport/codec/calls.js';
 import type { Hello } from '../../cluster/transport/codec/frames.js';
+import { frameOf } from '../../cluster/transport/length-frames.js';
 import type { PortionQuestion } from '../../storage/reader/reader.js';
 import type { PortionResult } from '../../storage/threads/messages.js';
-import {
-  answerFrame,
-  FrameSlicer,
-  frameOf,
-  HELLO,
-  QUESTION,
-  QUESTION_BYTES_MAX,
-  READS_PREFACE,
-  REFUSAL,
-  readQuestion,
-} from './portion-frames.js';
+import { answerFrame, HELLO, portionSlicer, QUESTION, QUESTION_BYTES_MAX, READS_PREFACE, REFUSAL, readQuestion } from './portion-frames.js';
 import { takeBytes } from './socket-bytes.js';
 
 /** Answers that the caller does not take: it is cut off. */
@@ -40,7 +31,7 @@ export interface AskerHost {
 }
 
 export class Asker {
-  readonly #slicer = new FrameSlicer(QUESTION_BYTES_MAX, READS_PREFACE);
+  readonly #slicer = portionSlicer(QUESTION_BYTES_MAX, READS_PREFACE);
   readonly #patience: NodeJS.Timeout;
   #hello: Hello | null = null;
   #judgedMs = Number.NEGATIVE_INFINITY;

@@ -11,6 +11,7 @@
  * All numbers are little endian.
  */
 
+import { beginFrame, FrameSlicer } from '../../cluster/transport/length-frames.js';
 import type { PortionQuestion } from '../../storage/reader/reader.js';
 import type { PortionResult } from '../../storage/threads/messages.js';
 
@@ -25,7 +26,8 @@ export const ANSWER = 3;
 /** Larger questions are not for readers of peers. */
 export const QUESTION_BYTES_MAX = 256 << 10;
 
-const HEADER_BYTES = 5;
+/** Of what a byte holds. */
+const KIND_MAX = 0xff;
 const QUESTION_BYTES = 32;
 const ANSWER_BYTES = 6;
 const SHARD_BYTES = 4;
@@ -43,11 +45,9 @@ export interface NumberedAnswer {
   readonly result: PortionResult | null;
 }
 
-/** A frame of any kind. */
-export function frameOf(kind: number, body: Uint8Array): Buffer {
-  const frame = framed(kind, body.length);
-  frame.set(body, HEADER_BYTES);
-  return frame;
+/** What may come at which place the taker of the frames decides. preface: what has to come first; null: nothing. */
+export function portionSlicer(bodyBytesMax: number, preface: Buffer | null): FrameSlicer {
+  return new FrameSlicer({ bodyBytesMax, kindMax: KIND_MAX, preface, what: 'portions' });
 }
 
 /** Null: it is too large. number: an unsigned integer of 32 bits. */
@@ -56,9 +56,8 @@ export function questionFrame(number: number, question: PortionQuestion): Buffer
   const nameBytes = Buffer.byteLength(collection);
   const length = QUESTION_BYTES + shards.length * SHARD_BYTES + nameBytes + body.length;
   if (length > QUESTION_BYTES_MAX || nameBytes > MANY || shards.length > MANY) return null;
-  const frame = framed(QUESTION, length);
-  let at = HEADER_BYTES;
-  at = frame.writeUInt32LE(number, at);
+  const { at: begin, frame } = beginFrame(QUESTION, length);
+  let at = frame.writeUInt32LE(number, begin);
   at = frame.writeDoubleLE(timeoutMs, at);
   at = frame.writeDoubleLE(uid, at);
   at = frame.writeDoubleLE(shardMapVersion, at);
@@ -90,8 +89,8 @@ export function readQuestion(bytes: Buffer): NumberedQuestion {
 export function answerFrame(number: number, result: PortionResult | null): Buffer {
   const positions = result?.positions ?? [];
   const length = ANSWER_BYTES + positions.length * POSITION_BYTES + (result?.body.length ?? 0);
-  const frame = framed(ANSWER, length);
-  let at = frame.writeUInt32LE(number, HEADER_BYTES);
+  const { at: begin, frame } = beginFrame(ANSWER, length);
+  let at = frame.writeUInt32LE(number, begin);
   at = frame.writeUInt16LE(positions.length, at);
   for (const position of positions) at = frame.writeDoubleLE(position, at);
   if (result !== null) frame.set(result.body, at);
@@ -114,77 +113,4 @@ function countAt(bytes: Buffer, at: number): number {
   const count = bytes.readDoubleLE(at);
   if (!Number.isSafeInteger(count) || count < 0) throw new Error('a number that is no count');
   return count;
-}
-
-function framed(kind: number, length: number): Buffer {
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
-  frame.writeUInt32LE(length, 0);
-  frame[4] = kind;
-  return frame;
-}
-
-/** Cuts what arrives into frames. */
-export class FrameSlicer {
-  /** A frame, or the beginning of one, whose first `filled` bytes have come. */
-  #begun: Buffer | null = null;
-  #filled = 0;
-
-  /** bodyBytesMax: of a frame. preface: what has to come first; null: nothing. */
-  constructor(
-    private readonly bodyBytesMax: number,
-    private preface: Buffer | null,
-  ) {}
-
-  /**
-   * Hands out the frames that are whole now; their memory is the taker's until `each` returns, which ends this by false. bytes: may be written
-   * to afterwards. Errors: `Error` for another preface and a frame that is too long; those of `each`.
-   */
-  push(bytes: Buffer, each: (kind: number, body: Buffer) => boolean): void {
-    let at = 0;
-    while (at < bytes.length) {
-      const rest = bytes.subarray(at);
-      if (this.#begun === null) {
-        const needed = this.#needed(rest);
-        if (rest.length >= needed) {
-          at += needed;
-          if (!this.#hand(rest.subarray(0, needed), each)) return;
-          continue;
-        }
-        this.#begun = Buffer.allocUnsafe(needed);
-      }
-      const taken = rest.copy(this.#begun, this.#filled);
-      at += taken;
-      this.#filled += taken;
-      if (this.#filled === this.#begun.length && !this.#full(this.#begun, each)) return;
-    }
-  }
-
-  /** The beginning of a frame told how long it is, or it is whole. False: that is enough. */
-  #full(begun: Buffer, each: (kind: number, body: Buffer) => boolean): boolean {
-    const needed = this.#needed(begun);
-    if (needed > begun.length) {
-      this.#begun = Buffer.allocUnsafe(needed);
-      begun.copy(this.#begun);
-      return true;
-    }
-    this.#begun = null;
-    this.#filled = 0;
-    return this.#hand(begun, each);
-  }
-
-  /** Bytes of the frame that begins here, as far as they tell. */
-  #needed(bytes: Buffer): number {
-    if (this.preface !== null) return this.preface.length;
-    if (bytes.length < HEADER_BYTES) return HEADER_BYTES;
-    const length = bytes.readUInt32LE(0);
-    if (length > this.bodyBytesMax) throw new Error(`a frame of ${length} bytes; at most ${this.bodyBytesMax} are taken`);
-    return HEADER_BYTES + length;
-  }
-
-  #hand(frame: Buffer, each: (kind: number, body: Buffer) => boolean): boolean {
-    if (this.preface === null) return each(frame[4] as number, frame.subarray(HEADER_BYTES));
-    if (!frame.equals(this.preface)) throw new Error('that is no stream of portions');
-    this.preface = null;
-    return true;
-  }
 }

@@ -4,9 +4,10 @@
  */
 
 import type { Socket } from 'node:net';
+import { frameOf } from '../../cluster/transport/length-frames.js';
 import type { PortionQuestion } from '../../storage/reader/reader.js';
 import type { PortionResult } from '../../storage/threads/messages.js';
-import { ANSWER, FrameSlicer, frameOf, HELLO, questionFrame, READS_PREFACE, readAnswer } from './portion-frames.js';
+import { ANSWER, HELLO, portionSlicer, questionFrame, READS_PREFACE, readAnswer } from './portion-frames.js';
 import { takeBytes } from './socket-bytes.js';
 
 /** Of an answer. */
@@ -27,7 +28,7 @@ interface Waiting {
 
 export class PortionStream {
   readonly #waiting = new Map<number, Waiting>();
-  readonly #slicer = new FrameSlicer(ANSWER_BYTES_MAX, null);
+  readonly #slicer = portionSlicer(ANSWER_BYTES_MAX, null);
   #socket: Socket | null = null;
   #isWelcome = false;
   #isOver = false;

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { greetingOf } from '../../../cluster/transport/call-stream.js';
+import { frameOf } from '../../../cluster/transport/length-frames.js';
 import { Asker } from '../../../http/context/peer-asker.js';
 import {
   ANSWER,
-  FrameSlicer,
-  frameOf,
   HELLO,
+  portionSlicer,
   QUESTION,
   questionFrame,
   READS_PREFACE,
@@ -68,7 +68,7 @@ async function asked(t: TestContext) {
 
 /** Frames as they come, as `kind:text`. */
 function framesOf(socket: Socket): { readonly frames: string[]; until(count: number): Promise<void> } {
-  const slicer = new FrameSlicer(1 << 20, null);
+  const slicer = portionSlicer(1 << 20, null);
   const frames: string[] = [];
   socket.on('data', (chunk: Buffer) => {
     slicer.push(chunk, (kind, body) => {

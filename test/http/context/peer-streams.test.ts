@@ -5,9 +5,10 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { CallsServer, greetingOf } from '../../../cluster/transport/call-stream.js';
 import { packReply, unpackCall } from '../../../cluster/transport/codec/calls.js';
+import { frameOf } from '../../../cluster/transport/length-frames.js';
 import { PLAIN_PREFACE, plainStream } from '../../../cluster/transport/plain-stream.js';
 import { PeerStreams } from '../../../http/context/peer-streams.js';
-import { frameOf, HELLO as WELCOME } from '../../../http/context/portion-frames.js';
+import { HELLO as WELCOME } from '../../../http/context/portion-frames.js';
 import type { PeerCard } from '../../../storage/threads/messages.js';
 
 const HELLO = { versions: { min: 1, max: 1 }, clusterId: 'c', from: 1, to: 2, session: 5, release: 'x' };

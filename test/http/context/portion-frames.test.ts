@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { frameOf } from '../../../cluster/transport/length-frames.js';
 import {
   ANSWER,
   answerFrame,
-  FrameSlicer,
-  frameOf,
   HELLO,
+  portionSlicer,
   QUESTION,
   QUESTION_BYTES_MAX,
   questionFrame,
@@ -29,7 +29,7 @@ const RESULT = { body: BODY, positions: [0, LARGEST] };
 
 /** The frames that a slicer hands out of parts of these bytes, as `kind:hex`. */
 function sliced(parts: readonly Buffer[], preface: Buffer | null = null, bodyBytesMax = 1000): string[] {
-  const slicer = new FrameSlicer(bodyBytesMax, preface);
+  const slicer = portionSlicer(bodyBytesMax, preface);
   const frames: string[] = [];
   // All reads of a thread go into one memory.
   const shared = Buffer.alloc(4096);
@@ -93,7 +93,7 @@ test('another preface and a frame that is too long are refused before its bytes 
 test('a taker that has had enough gets no more frames of a read', () => {
   const two = Buffer.concat([answerFrame(1, null), answerFrame(2, null)]);
   let frames = 0;
-  new FrameSlicer(1000, null).push(two, () => ++frames > 1);
+  portionSlicer(1000, null).push(two, () => ++frames > 1);
   assert.equal(frames, 1);
 });
 
