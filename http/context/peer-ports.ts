@@ -5,12 +5,12 @@ import type { PeerTls } from '../../cluster/transport/entrance.js';
 import type { ListeningTransport } from '../../cluster/transport/open.js';
 import type { FromPeerPort, PeerPortSettings, ToPeerPort } from './peer-port.js';
 import type { DoorThreads } from './reader-servers.js';
+import { ThreadChannels } from './thread-channels.js';
 
 export class PeerPorts {
-  readonly #channels = new Set<MessagePort>();
+  readonly #channels = new ThreadChannels<ToPeerPort>();
   /** By reader: one that takes the place of another keeps its port. */
   readonly #numbers = new Map<number, number>();
-  #closed: (() => void) | null = null;
 
   constructor(
     private readonly threads: Pick<DoorThreads<PeerPortSettings>, 'openDoors'>,
@@ -29,17 +29,14 @@ export class PeerPorts {
 
   /** Certificates for connections from now on. */
   renew(tls: PeerTls): void {
-    this.#tell({ kind: 'renew', tls });
+    this.#channels.tell({ kind: 'renew', tls });
   }
 
   /** Resolves when every reader has ended its streams with peers. */
   async close(): Promise<void> {
-    if (this.#channels.size === 0) return;
-    const closed = new Promise<void>((resolve) => {
-      this.#closed = resolve;
-    });
-    this.#tell({ kind: 'close' });
-    await closed;
+    const ended = this.#channels.ended();
+    this.#channels.tell({ kind: 'close' });
+    await ended;
   }
 
   #take(reader: number, channel: MessagePort): void {
@@ -67,15 +64,6 @@ export class PeerPorts {
           message satisfies never;
       }
     });
-    // Also when the thread is lost.
-    channel.on('close', () => {
-      this.#channels.delete(channel);
-      if (this.#channels.size === 0) this.#closed?.();
-    });
-  }
-
-  #tell(order: ToPeerPort): void {
-    for (const channel of this.#channels) channel.postMessage(order);
   }
 
   #tellPeers(): void {

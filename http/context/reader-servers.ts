@@ -1,6 +1,7 @@
 /** The servers of the readers for one protocol, as the main thread sees them: it opens and closes them, and takes the calls they hand on. */
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { ThreadChannels } from './thread-channels.js';
 import type { DoorTls } from './tls-sockets.js';
 
 /** The readers' threads. */
@@ -35,8 +36,7 @@ export function laneOf(protocol: 'rest' | 'grpc', reader: number): number {
 }
 
 export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'counted' | 'slow' | 'unknownFields' }> {
-  private readonly ports = new Set<MessagePort>();
-  private closed: (() => void) | null = null;
+  private readonly channels = new ThreadChannels<ServerOrder>();
 
   /**
    * tls: as of now; null: connections are plain. answer: answers a call over the port that it came from, or takes what needs no answer.
@@ -65,28 +65,21 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'cou
   /** Certificates for servers that are open and for those to come. */
   renew(tls: DoorTls): void {
     this.tls = tls;
-    this.tell({ kind: 'certificates', tls });
+    this.channels.tell({ kind: 'certificates', tls });
   }
 
   /** Resolves when no reader has a connection; those that are left after `graceMs` are cut. */
   async close(graceMs: number): Promise<void> {
     this.threads.forgetDoors();
-    if (this.ports.size === 0) return;
-    const closed = new Promise<void>((resolve) => {
-      this.closed = resolve;
-    });
-    this.tell({ kind: 'close' });
-    const cut = setTimeout(() => this.tell({ kind: 'cut' }), graceMs);
-    await closed;
+    const ended = this.channels.ended();
+    this.channels.tell({ kind: 'close' });
+    const cut = setTimeout(() => this.channels.tell({ kind: 'cut' }), graceMs);
+    await ended;
     clearTimeout(cut);
   }
 
-  private tell(order: ServerOrder): void {
-    for (const port of this.ports) port.postMessage(order);
-  }
-
   private take(port: MessagePort, onListening: (error: Error | null) => void): void {
-    this.ports.add(port);
+    this.channels.add(port);
     port.on('message', (message: ServerNews | Call) => {
       switch (message.kind) {
         case 'listening':
@@ -107,11 +100,6 @@ export class ReaderServers<Settings, Call extends { readonly kind: 'call' | 'cou
         default:
           message satisfies never;
       }
-    });
-    // Also when the thread is lost.
-    port.on('close', () => {
-      this.ports.delete(port);
-      if (this.ports.size === 0) this.closed?.();
     });
   }
 }
