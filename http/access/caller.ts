@@ -57,5 +57,10 @@ export interface ValueExists {
   readonly matches: readonly { readonly key: string; readonly value: JsonValue }[];
 }
 
+/** Whether the caller's token is in force only if a point is there, which only the main thread knows. */
+export function isInDoubt(caller: Caller): caller is TokenHolder {
+  return caller.kind === 'token' && caller.valueExists !== null;
+}
+
 export const ANYONE: Caller = { kind: 'anyone' };
 export const PROGRAM: Caller = { kind: 'program' };

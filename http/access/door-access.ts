@@ -1,6 +1,6 @@
 /** Access to a node that has keys, as its main thread's doors ask for it. */
 
-import { ANYONE, type Caller } from './caller.js';
+import { ANYONE, type Caller, isInDoubt } from './caller.js';
 import { type AccessRow, checkAccess } from './decide.js';
 import type { KnownCallers } from './known-callers.js';
 import type { ExistingValues } from './value-exists.js';
@@ -17,8 +17,7 @@ export class DoorAccess {
    */
   admit(caller: Caller, operation: AccessRow, collection: string | undefined): Promise<void> | null {
     checkAccess(caller, operation, collection ?? null);
-    const isInDoubt = caller.kind === 'token' && caller.valueExists !== null && operation.access !== 'open';
-    return isInDoubt ? this.values.confirm(caller) : null;
+    return isInDoubt(caller) && operation.access !== 'open' ? this.values.confirm(caller) : null;
   }
 }
 

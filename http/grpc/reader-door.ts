@@ -13,7 +13,7 @@ import { checkCollectionName } from '../../protocols/rest/parameters.js';
 import type { AloneAnswer, Reader } from '../../storage/reader/reader.js';
 import { steadyNowMs } from '../../storage/threads/clock.js';
 import type { HeavyRead, RawRequest, ReadOperation, WriteOperation } from '../../storage/threads/messages.js';
-import type { Caller } from '../access/caller.js';
+import { isInDoubt } from '../access/caller.js';
 import { checkAccess } from '../access/decide.js';
 import type { KnownCallers } from '../access/known-callers.js';
 import { clientFacts, errorHeaders, toldFacts } from '../context/answer.js';
@@ -271,11 +271,6 @@ export class GrpcReaderDoor {
   private post(message: FromGrpcDoor, transfer: ArrayBuffer[] = []): void {
     this.port.postMessage(message, transfer);
   }
-}
-
-/** Only the main thread knows whether the point is there that such a token wants. */
-function isInDoubt(caller: Caller): boolean {
-  return caller.kind === 'token' && caller.valueExists !== null;
 }
 
 function routingReader({ request }: GrpcMethod): RoutingReader {

@@ -13,6 +13,7 @@ import type { UnknownField } from '../../../protocols/model/unknown-fields.js';
 import type { AloneAnswer, Reader } from '../../../storage/reader/reader.js';
 import { steadyNowMs } from '../../../storage/threads/clock.js';
 import type { HeavyRead, RawRequest } from '../../../storage/threads/messages.js';
+import { isInDoubt } from '../../access/caller.js';
 import { decideAccess, denialError } from '../../access/decide.js';
 import type { KnownCallers } from '../../access/known-callers.js';
 import { noRoomFor } from '../../context/answer.js';
@@ -207,8 +208,7 @@ export class ReaderDoor {
   #write(request: FastRequest, row: DoorRow & { kind: 'write' }, startedMs: number): RestReply | Promise<RestReply | null> {
     const { body, found } = request;
     const { caller, path, query } = found;
-    // Only the main thread knows whether the point is there that such a token wants.
-    if (caller.kind === 'token' && caller.valueExists !== null) return this.#ask(request);
+    if (isInDoubt(caller)) return this.#ask(request);
     let paying: ReturnType<LoneReader['payWrite']>;
     try {
       const { timeoutSeconds } = checkedWrite(path, query);
@@ -228,8 +228,7 @@ export class ReaderDoor {
     const { body, found, trace } = request;
     const { caller, path, query } = found;
     try {
-      // Only the main thread knows whether the point is there that such a token wants.
-      if (caller.kind === 'token' && caller.valueExists !== null) return null;
+      if (isInDoubt(caller)) return null;
       const name = path.collection_name as string;
       if (row.kind !== 'read') return null;
       const parameters = checkedRead(row.engine, path, query);
