@@ -51,7 +51,7 @@ export const MEMBER_ROW: Row<ConsensusMessage, ConsensusDraft, void> = {
   replicasDied: noteDeadReplicas,
   diskFilled: noteOwnDiskFull,
   announceAnswered: noteAnnounceAnswer,
-  handOver: (draft) => handOverLeadership(draft, () => true),
+  handOver: (draft) => handOverLeadership(draft),
   submit: submitForCaller,
   barrier: readForCaller,
   removePeer: removeForCaller,

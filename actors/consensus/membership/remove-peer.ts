@@ -68,12 +68,12 @@ function refuseHolder(draft: ConsensusDraft, replyTo: RemovePeer['replyTo'], pee
 
 function remove(draft: ConsensusDraft, peerId: PeerId, replyTo: RemovePeer['replyTo'], deadlineTick: number): void {
   // The next leader starts at once, instead of an election after the removal.
-  if (peerId === draft.member.raft.config.peerId) handOverLeadership(draft, anybody);
+  if (peerId === draft.member.raft.config.peerId) handOverLeadership(draft);
   proposeMembership(draft, { kind: 'remove', peerId }, { kind: 'caller', replyTo, settles: true }, deadlineTick);
 }
 
-/** Hands leadership of consensus to another peer of those that may lead. */
-export function handOverLeadership(draft: ConsensusDraft, mayLead: (peerId: PeerId) => boolean): void {
+/** Hands leadership of consensus to another peer, of those that may lead. */
+export function handOverLeadership(draft: ConsensusDraft, mayLead: (peerId: PeerId) => boolean = anybody): void {
   const successor = newestFollower(draft.member.raft, mayLead);
   if (successor !== null) draft.raft({ kind: 'transferLeadership', to: successor });
 }

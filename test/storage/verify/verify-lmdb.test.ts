@@ -8,8 +8,8 @@ import { type ErrorFacts, errorFacts } from '../../../protocols/errors.js';
 import { verifierOfChanges, verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { rowKey } from '../../../storage/wal/records.js';
 import { noPrlimit, printedBy } from '../../machine.js';
-import { noStrace } from '../../process/faults/strace.js';
 import { byIds, Replica, specOf, temporaryFolder, upsert } from '../replica/support.js';
+import { noStrace } from './strace.js';
 
 const CHECKER = fileURLToPath(new URL('./checking-process.js', import.meta.url));
 /** Of an LMDB file; see storage/disk/lmdb-meta.ts. */
