@@ -222,6 +222,16 @@ export function close(state: Serving, { replyTo }: MessageOf<'close'>): NodeStep
   return maybeReady(stopping(withActor, replyTo, aliases), [...unserved, ...refused, ...closes]);
 }
 
+/**
+ * While the node stops: a deletion that failed, or whose actor has begun a new life, has heard nothing of the end, and closes as it is. The files
+ * that are left are deleted after the next start.
+ */
+export function closeUndeleted(state: StoppingNode, message: MessageOf<'collectionDied' | 'collectionOpened'>): NodeStep {
+  const { folder, kind } = message;
+  if (state.collections.get(folder)?.kind === 'Deleting') return become<NodeState, NodeEffect>(state, { kind: 'closeCollection', folder });
+  return kind === 'collectionOpened' ? noteOpened(state, message) : become(state);
+}
+
 /** Stops a node that has nothing to close. */
 export function closeNow(_state: NodeState, { replyTo }: MessageOf<'close'>): NodeStep {
   return become<NodeState, NodeEffect>(stopping([], replyTo), { kind: 'reply', replyTo, answer: true });

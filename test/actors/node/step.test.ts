@@ -137,3 +137,15 @@ test('a node that stops takes no more requests', () => {
   assert.equal(kinds(stepNode(state, create(6)).effects), 'refuse');
   assert.equal(kinds(stepNode(state, { kind: 'delete', folder: 'a', replyTo: 6 }).effects), 'refuse');
 });
+
+test('a deletion that fails while the node stops does not keep it from its end: what is left is closed', () => {
+  const deleting = stopping(phases({ a: 'Deleting', b: 'Active' }), 5);
+  const failed = stepNode(deleting, { kind: 'collectionDied', folder: 'a', error: BROKEN });
+  assert.deepEqual(failed.effects, [{ kind: 'closeCollection', folder: 'a' }]);
+  const restarted = stepNode(deleting, { kind: 'collectionOpened', folder: 'a' });
+  assert.deepEqual(restarted.effects, [{ kind: 'closeCollection', folder: 'a' }]);
+  // It has heard of the end already.
+  assert.deepEqual(stepNode(deleting, { kind: 'collectionDied', folder: 'b', error: BROKEN }).effects, []);
+  const closed = stepNode(failed.state, { kind: 'collectionClosed', folder: 'a' });
+  assert.equal(kinds(stepNode(closed.state, { kind: 'collectionClosed', folder: 'b' }).effects), 'reply');
+});
