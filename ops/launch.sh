@@ -111,7 +111,7 @@ export NODE_COMPILE_CACHE
 export TROUPE_STARTED="$reason $own_number"
 # From this size on the C library gives freed memory back at once; by default glibc raises the bound to 32 MB.
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-65536}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-131072}"
-# The experimental feature that is in use is `node:ffi` (ops/system-calls.ts).
+# The experimental feature that is in use is `node:ffi` (storage/memory/system-calls.ts).
 # Word splitting is meant: these are options.
 # shellcheck disable=SC2086
 exec "$runtime" --disable-warning=ExperimentalWarning --max-semi-space-size=2 --initial-old-space-size=64 --no-parallel-scavenge --no-concurrent-array-buffer-sweeping ${TROUPE_NODE_OPTIONS:-} "$main" "$@"

@@ -14,6 +14,7 @@ import { OWN_PAGES } from '../http/rest/own-pages.js';
 import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
+import { memoryGiver } from '../storage/memory/system-calls.js';
 import type { EnginePool } from '../storage/pool/pool.js';
 import { giveBackStart } from '../storage/threads/collect-garbage.js';
 import { startBanner } from './banner.js';
@@ -36,7 +37,6 @@ import { lockStorage, StorageInUse, type StorageLock } from './lock/storage-lock
 import { hasOwnLevel, type LogOutput, type ModuleLog, moduleLog } from './log.js';
 import { isColoured, openOutputs } from './outputs.js';
 import { describeRuntime } from './runtime.js';
-import { memoryGiver } from './system-calls.js';
 import { tellAudit } from './tell-audit.js';
 import { tellRefusals } from './tell-refusals.js';
 import { tlsProblems } from './tls/certificates.js';

@@ -18,18 +18,10 @@ export interface GraphOptions {
 
 /** Collects rows and becomes a graph. `add` blocks its thread while `threads` of usearch's own work. */
 export class GraphBuilder {
-  private readonly index: InstanceType<typeof usearch.Index>;
+  private readonly index: Index;
 
   constructor(private readonly options: GraphOptions) {
-    this.index = new usearch.Index({
-      dimensions: options.dim,
-      metric: (options.metric === 'ip' ? usearch.MetricKind.IP : usearch.MetricKind.L2sq) as never,
-      quantization: options.element as never,
-      connectivity: options.m,
-      expansion_add: options.efConstruct,
-      expansion_search: 1,
-      multi: false,
-    } as never);
+    this.index = emptyIndex(options);
   }
 
   /** rows: keys; values: [rows, dim], Int8Array for i8 and Float32Array for the other types, at the start of its buffer. */
@@ -39,22 +31,51 @@ export class GraphBuilder {
     this.index.add(keys, values as Float32Array, this.options.threads);
   }
 
-  /** The graph, by way of a file at `file`, which is removed. */
+  /** The graph, by way of a file at `file`, which is removed. The builder is empty afterwards. */
   finish(file: string): UsearchGraph {
     try {
-      this.save(file);
+      save(this.index, file);
+      this.empty(`${file}.empty`);
       return readUsearchGraph(readWithoutMatrix(file));
     } finally {
       fs.rmSync(file, { force: true });
     }
   }
 
-  private save(file: string): void {
+  /**
+   * Frees what usearch holds, before the graph comes to memory. usearch frees nothing else before its object is collected, which V8 takes for small, and has no
+   * call for that; but one that loads a file gives up what it had.
+   */
+  private empty(file: string): void {
     try {
-      this.index.save(file);
-    } catch (error) {
-      throw new TroupeError('storage', `${file}: ${(error as Error).message}`, { cause: error });
+      save(emptyIndex(this.options), file);
+      this.index.load(file);
+    } finally {
+      fs.rmSync(file, { force: true });
     }
+  }
+}
+
+type Index = InstanceType<typeof usearch.Index>;
+
+function emptyIndex(options: GraphOptions): Index {
+  return new usearch.Index({
+    dimensions: options.dim,
+    metric: (options.metric === 'ip' ? usearch.MetricKind.IP : usearch.MetricKind.L2sq) as never,
+    quantization: options.element as never,
+    connectivity: options.m,
+    expansion_add: options.efConstruct,
+    expansion_search: 1,
+    multi: false,
+  } as never);
+}
+
+/** Errors: `storage`, naming the file. */
+function save(index: Index, file: string): void {
+  try {
+    index.save(file);
+  } catch (error) {
+    throw new TroupeError('storage', `${file}: ${(error as Error).message}`, { cause: error });
   }
 }
 

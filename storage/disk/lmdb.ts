@@ -120,6 +120,7 @@ function abortOpenWrites(): void {
 /** One environment in the thread that writes it. Name: its databases. */
 export class Environment<Name extends string = DatabaseName> implements Reading<Name> {
   readonly folder: string;
+  readonly file: string;
   /** Nothing was ever committed to it before. */
   readonly isNew: boolean;
   private readonly root: RootDatabase<Uint8Array, Uint8Array>;
@@ -141,6 +142,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     databases: readonly Name[],
   ) {
     this.folder = folder;
+    this.file = dataFile(folder);
     this.root = root;
     this.room = new MapRoom(`${dataFile(folder)}: cannot write`);
     this.writeRoom = new WriteRoom(folder, `${dataFile(folder)}: cannot write`, () => this.space().freeBytes);

@@ -41,7 +41,7 @@ export interface AddressRange {
   readonly bytes: bigint;
 }
 
-/** `from-to permissions offset device inode  path` begins each mapping of /proc/<pid>/smaps. */
+/** `from-to permissions offset device inode  path`: the lines of /proc/<pid>/maps, and what each mapping of smaps begins with. */
 const MAPPING = /^([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ \S+\s*(.*)$/;
 
 /**
@@ -67,6 +67,22 @@ export function programRanges(smaps: string, program: string): AddressRange[] {
       if (/\s0 kB$/.test(line)) ranges.push(range);
       range = null;
     }
+  }
+  return ranges;
+}
+
+/**
+ * Where the process has mapped a file for reading and shares its pages with the system's cache: what is let go of comes back from there.
+ * maps: the text of /proc/<pid>/maps; file: its path, without links.
+ */
+export function mappedRanges(maps: string, file: string): AddressRange[] {
+  const ranges: AddressRange[] = [];
+  for (const line of maps.split('\n')) {
+    if (!line.endsWith(file)) continue;
+    const [, from, to, permissions, path] = MAPPING.exec(line) ?? [];
+    if (path !== file || permissions !== 'r--s') continue;
+    const start = BigInt(`0x${from}`);
+    ranges.push({ start, bytes: BigInt(`0x${to}`) - start });
   }
   return ranges;
 }

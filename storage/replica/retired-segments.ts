@@ -65,10 +65,10 @@ export class RetiredSegments {
     this.retiring = kept;
   }
 
-  /** Removes some records of removed segments, in one transaction. Returns whether there are more. Errors: `storage`. */
-  purge(): boolean {
+  /** Removes some records of removed segments, in one transaction. Returns whether there are more; null: there were none. Errors: `storage`. */
+  purge(): boolean | null {
     const segment = this.purging[0];
-    if (segment === undefined) return false;
+    if (segment === undefined) return null;
     const { environment, manifest } = this.host;
     const prefix = segmentPrefix(segment);
     const without: Manifest = { ...manifest, dropped: manifest.dropped.filter((id) => id !== segment) };

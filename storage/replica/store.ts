@@ -503,7 +503,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   /** See `RetiredSegments.purge`. */
-  purge(): boolean {
+  purge(): boolean | null {
     return this.retiring.purge();
   }
 

@@ -45,6 +45,8 @@ export interface WriterPort {
   warn(message: string): void;
   /** The memories of segments that went are freed with their last object in this thread. */
   collectGarbageSoon(): void;
+  /** Much of a database was removed: pages of its file that are mapped may go. */
+  unmapPages(file: string): void;
   /** Writes of so many bytes are done, and nothing of them is needed any more. */
   left(bytes: number): void;
   /** A log is open from now on, or not any more. */
@@ -436,7 +438,9 @@ export class ReplicaWriter implements KeptLog {
         this.purgeNeeded = store.shortenLog();
         this.port.post({ kind: 'stats', stats: this.statsOf(store) });
       }
-      this.purgeNeeded = (store?.purge() ?? false) || this.purgeNeeded;
+      const isMore = store?.purge() ?? null;
+      this.purgeNeeded = isMore === true || this.purgeNeeded;
+      if (store !== null && isMore === false) this.port.unmapPages(store.environment.file);
     } catch (error) {
       rethrowBroken(error);
       // The disk refuses; the next retirement, the next plan or the next start tries again.

@@ -4,6 +4,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
+import { mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
@@ -29,6 +30,10 @@ const logs = new LogKeeping(logShare, {
   },
 });
 
+/** A program that has its node within itself is not warned of an experimental feature (ops/README.md). */
+const givesBack = process.env.TROUPE_STARTED !== undefined;
+let unmapPages: ReturnType<typeof mappedPagesGiver> | undefined;
+
 const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
   pack: (set) => memories.pack(set),
@@ -53,6 +58,10 @@ const writerPort: WriterPort = {
   // Reaches standard error through the main thread, with the name of this warning.
   warn: (message) => process.emitWarning(message, 'TroupeWriter'),
   collectGarbageSoon: () => garbage.soon(),
+  unmapPages: (file) => {
+    if (givesBack) unmapPages ??= mappedPagesGiver();
+    unmapPages?.(file);
+  },
   left: (bytes) => memory.left.add(bytes),
   logs,
   scans: new SeenScans((scans) => port.postMessage({ kind: 'scans', scans } satisfies FromWriter)),

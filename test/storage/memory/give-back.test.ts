@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type GiveBackState, gaveBack, NOTHING_GIVEN_BACK, nextGiveBack, programRanges } from '../../../storage/memory/give-back.js';
+import {
+  type GiveBackState,
+  gaveBack,
+  mappedRanges,
+  NOTHING_GIVEN_BACK,
+  nextGiveBack,
+  programRanges,
+} from '../../../storage/memory/give-back.js';
 
 const MB = 1 << 20;
 
@@ -61,4 +68,21 @@ test('only code and constants of the program that are as in its file are given u
     { start: 0x80_0000n, bytes: 0x2c0_0000n },
   ]);
   assert.deepEqual(programRanges('', PROGRAM), []);
+});
+
+test('of a database only what is mapped of its file for reading is let go, also where it is mapped twice', () => {
+  const maps = [
+    '7f1000000000-7f1010000000 r--s 00000000 08:01 79         /data/a/lmdb/data.mdb',
+    '7f2000000000-7f2020000000 r--s 00000000 08:01 79         /data/a/lmdb/data.mdb',
+    '7f3000000000-7f3000001000 rw-s 00000000 08:01 79         /data/a/lmdb/data.mdb',
+    '7f4000000000-7f4000001000 r--p 00000000 08:01 79         /data/a/lmdb/data.mdb',
+    '7f5000000000-7f5010000000 r--s 00000000 08:01 80         /copy/data/a/lmdb/data.mdb',
+    '7f6000000000-7f6010000000 rw-p 00000000 00:00 0',
+    '',
+  ].join('\n');
+  assert.deepEqual(mappedRanges(maps, '/data/a/lmdb/data.mdb'), [
+    { start: 0x7f10_0000_0000n, bytes: 0x1000_0000n },
+    { start: 0x7f20_0000_0000n, bytes: 0x2000_0000n },
+  ]);
+  assert.deepEqual(mappedRanges(maps, '/data/b/lmdb/data.mdb'), []);
 });

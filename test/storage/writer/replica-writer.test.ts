@@ -37,6 +37,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       end: (error) => ended.push(error),
       warn: () => {},
       collectGarbageSoon: () => collected.push(Date.now()),
+      unmapPages: () => {},
       left: () => {},
       logs: new LogKeeping(UNLIMITED_LOGS, { now: () => Date.now(), after }),
       scans: new SeenScans((some) => scans.push(...some), Date.now, setImmediate),

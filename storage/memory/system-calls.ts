@@ -3,8 +3,9 @@
  * where the module, the library (musl has no `malloc_trim`) or its way of naming types is another, nothing is given back, and nothing else differs.
  */
 
-import { type AddressRange, programRanges } from '../storage/memory/give-back.js';
-import { readSystemFile } from '../storage/memory/system-file.js';
+import { realpathSync } from 'node:fs';
+import { type AddressRange, mappedRanges, programRanges } from './give-back.js';
+import { readSystemFile } from './system-file.js';
 
 interface Library {
   readonly functions: {
@@ -31,6 +32,20 @@ export function memoryGiver(): (() => void) | null {
   return () => {
     malloc_trim(0n);
     for (const { start, bytes } of ranges) madvise(start, bytes, MADV_DONTNEED);
+  };
+}
+
+/**
+ * Lets go of the pages that this process has mapped of a database's file, which stay in the system's cache: most of them are of records that are not there any
+ * more. The file is mapped and unmapped by nobody else meanwhile: in its place there could be memory by now. Null where the process cannot.
+ */
+export function mappedPagesGiver(): ((file: string) => void) | null {
+  const library = openLibrary();
+  if (library === null) return null;
+  const { madvise } = library.functions;
+  return (file) => {
+    const mapped = mappedRanges(readSystemFile('/proc/self/maps'), realpathSync(file));
+    for (const { start, bytes } of mapped) madvise(start, bytes, MADV_DONTNEED);
   };
 }
 

@@ -5,18 +5,33 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { broughtNode } from '../brought-node.js';
+import { broughtNode } from '../../brought-node.js';
+import { temporaryFolder } from '../replica/support.js';
 
-const SYSTEM_CALLS = new URL('../../ops/system-calls.js', import.meta.url);
+const SYSTEM_CALLS = new URL('../../../storage/memory/system-calls.js', import.meta.url);
 
 /**
- * Fills memory with blocks that the C library has, frees all but the last of each thousand, and gives back; prints kB before and after, and a sum
+ * Reads a database of 32 MB through its map, and lets go of the pages. Then fills memory with blocks that the C library has, frees all but the last of each thousand, and gives back; prints kB before and after, and a sum
  * of code run since.
  */
 const PROGRAM = `
 import { readFileSync } from 'node:fs';
-const { memoryGiver } = await import(process.argv[1]);
+const { mappedPagesGiver, memoryGiver } = await import(process.argv[1]);
+const { Environment } = await import(process.argv[2]);
 const of = (key) => Number(new RegExp('^' + key + ':\\\\s+(\\\\d+)', 'm').exec(readFileSync('/proc/self/status', 'utf8'))[1]);
+
+const records = Array.from({ length: 512 }, (_, at) => Buffer.of(at >> 8, at & 255));
+const environment = Environment.open(process.argv[3], () => {});
+environment.write(() => {
+  for (const record of records) environment.put('rows', record, new Uint8Array(1 << 16).fill(record[1]));
+});
+const readAll = () => records.reduce((sum, record) => environment.get('rows', record).reduce((max, byte) => Math.max(max, byte), 0) + sum, 0);
+readAll();
+const mapped = of('RssFile');
+mappedPagesGiver()?.(environment.file);
+const database = { mapped, left: of('RssFile'), sum: readAll() };
+await environment.close();
+
 const giveBack = memoryGiver();
 let blocks = Array.from({ length: 8000 }, () => Buffer.allocUnsafeSlow(8192).fill(1));
 blocks = blocks.filter((_, at) => at % 1000 === 999);
@@ -26,10 +41,10 @@ giveBack?.();
 const after = { anonymous: of('RssAnon'), file: of('RssFile') };
 let sum = 0;
 for (const block of blocks) for (const byte of block) sum += byte;
-console.log(JSON.stringify({ can: giveBack !== null, before, after, sum, parsed: JSON.parse('[1.5]')[0], text: 'ä'.toUpperCase() }));
+console.log(JSON.stringify({ can: giveBack !== null, database, before, after, sum, parsed: JSON.parse('[1.5]')[0], text: 'ä'.toUpperCase() }));
 `;
 
-test('freed blocks and pages of the program go back to the system, and the program goes on', async (t) => {
+test('freed blocks, pages of the program and mapped pages of a database go back to the system, and the program goes on', async (t) => {
   const runtime = broughtNode();
   if (runtime === null || process.platform !== 'linux') return t.skip('needs the runtime that Troupe brings along, on Linux');
   const words = [
@@ -40,6 +55,8 @@ test('freed blocks and pages of the program go back to the system, and the progr
     '-e',
     PROGRAM,
     SYSTEM_CALLS.href,
+    new URL('../../../storage/disk/lmdb.js', import.meta.url).href,
+    temporaryFolder(t),
   ];
   const environment = { ...process.env, MALLOC_MMAP_THRESHOLD_: '65536' };
   const { stdout, stderr } = await promisify(execFile)(runtime, words, {
@@ -47,9 +64,11 @@ test('freed blocks and pages of the program go back to the system, and the progr
     cwd: fileURLToPath(new URL('.', SYSTEM_CALLS)),
   });
   assert.equal(stderr, '');
-  const { after, before, can, ...rest } = JSON.parse(stdout);
+  const { after, before, can, database, ...rest } = JSON.parse(stdout);
   assert.equal(can, true);
   assert.ok(before.anonymous - after.anonymous > 40_000, `anonymous memory: ${before.anonymous} kB, then ${after.anonymous} kB`);
   assert.ok(before.file - after.file > 10_000, `pages of files: ${before.file} kB, then ${after.file} kB`);
+  assert.ok(database.mapped - database.left > 32_000, `mapped: ${database.mapped} kB, then ${database.left} kB`);
+  assert.equal(database.sum, 2 * 255 * 128);
   assert.deepEqual(rest, { sum: 8 * 8192, parsed: 1.5, text: 'Ä' });
 });
