@@ -123,6 +123,8 @@ const SCENES: Scene[] = [
   { name: 'a fifth of the rows deleted', passes: null, deleted: (row) => row % 5 === 0 },
   { name: 'half of the rows pass', passes: (row) => row % 2 === 0, deleted: (row) => row % 7 === 0 },
   { name: 'a twentieth passes', passes: (row) => (row * 13) % 20 === 0, deleted: () => false },
+  { name: 'rows of one cluster pass, far from most queries', passes: (row) => row % 20 === 3, deleted: (row) => row % 9 === 0 },
+  { name: 'rows on one side of a plane pass', passes: (row) => (values[row * DIM] as number) > 1.2, deleted: () => false },
   { name: 'five rows pass', passes: (row) => row % 600 === 17, deleted: () => false },
   { name: 'no row passes', passes: () => false, deleted: () => false },
   { name: 'every row deleted', passes: null, deleted: () => true },

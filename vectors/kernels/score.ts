@@ -132,6 +132,13 @@ export function lastTouched(): u32 {
   return touched;
 }
 
+/** Takes what was loaded only to have it in the cache. */
+// @ts-ignore: decorator
+@inline
+export function noteTouched(sum: u32): void {
+  touched = sum;
+}
+
 /**
  * As `scoreRows` for rows that lie far apart: the first two cache lines of each are asked for at once, after which the
  * processor fetches the lines that follow. Measured on walks over 60k rows of 784 codes, with and
@@ -146,7 +153,7 @@ export function scoreScattered(rows: usize, count: u32, out: usize): void {
       const row = rowAt(start, index);
       sum += load<u32>(row) + load<u32>(row + min<usize>(64, rowBytes - 4));
     }
-    touched = sum;
+    noteTouched(sum);
     scoreRows(start, groupCount, out + ((<usize>from) << 2));
   }
 }

@@ -11,7 +11,7 @@
 import { admitted, alive, hasBit, wordOf } from './admission';
 import { drain, dropRoot, keyOf, push, replaceRoot, rowOf } from './heap';
 import { expired, HOPS_PER_CHECK } from './host';
-import { scoreScattered } from './score';
+import { noteTouched, scoreScattered } from './score';
 
 /** Rows of one batch to be scored, at most; `neighbours` holds as many rows and scores. */
 const BATCH: u32 = 2048;
@@ -123,7 +123,10 @@ function stroll(): bool {
   return false;
 }
 
-/** As `stroll`, over rows that count only; a neighbour that doesn't count is replaced by its own neighbours. */
+/**
+ * As `stroll`, over rows that count only; a neighbour that doesn't count is replaced by its own neighbours. The lists of all
+ * these are asked for before the first is read, as `scoreScattered` does with rows.
+ */
 function jump(): bool {
   let hop: u32 = 1;
   for (; candidateCount > 0; hop++) {
@@ -133,14 +136,21 @@ function jump(): bool {
     dropRoot<bool>(candidates, candidateCount--);
     const list = level0 + <usize>rowOf(key) * level0Words;
     const end = list + ((<usize>load<u32>(list)) << 2);
+    let sum: u32 = 0;
     for (let at = list; at < end; at += 4) {
       const row = load<u32>(at, 4);
       if (admitted(row)) {
         collect(row);
         continue;
       }
+      const second = level0 + <usize>row * level0Words;
+      sum += load<u32>(second) + load<u32>(second + min<usize>(64, level0Words - 4));
+    }
+    noteTouched(sum);
+    for (let at = list; at < end; at += 4) {
+      const row = load<u32>(at, 4);
       // Visited: its neighbours were looked at from another side.
-      if (!visit(row)) continue;
+      if (admitted(row) || !visit(row)) continue;
       const second = level0 + <usize>row * level0Words;
       const secondEnd = second + ((<usize>load<u32>(second)) << 2);
       for (let next = second; next < secondEnd; next += 4) {
