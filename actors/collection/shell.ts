@@ -165,10 +165,13 @@ function forgetReplica(entry: CollectionEntry, shardId: number): void {
 }
 
 function removeShards(shardIds: readonly number[], context: CollectionContext): void {
-  const { folder, services } = context.props;
+  const { folder, name, services } = context.props;
   context.settle(
     Promise.all(shardIds.map((shardId) => services.store.removeShard(folder, shardId))),
-    () => ({ kind: 'shardsRemoved' }),
+    () => {
+      for (const shardId of shardIds) services.files.forget(name, shardId);
+      return { kind: 'shardsRemoved' };
+    },
     (error) => ({ kind: 'reshapeFailed', error }),
   );
 }
@@ -222,7 +225,10 @@ function remove(context: CollectionContext): void {
   const { folder, name, services } = context.props;
   context.settle(
     services.store.remove(folder),
-    () => ({ kind: 'removed' }),
+    () => {
+      services.files.forget(name, null);
+      return { kind: 'removed' };
+    },
     (error) => ({ kind: 'removeFailed', error: { code: 'storage', detail: `collection ${name} could not be deleted: ${error.detail}` } }),
   );
 }

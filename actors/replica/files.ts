@@ -3,6 +3,7 @@
  * a replica is closed only when its opening has ended and no build reads or writes its folder any more.
  */
 
+import type { ShardId } from '../../protocols/model/cluster.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { BuildOrder, BuildProgress } from '../../storage/pool/pool.js';
 import type { BuildReport, ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
@@ -51,6 +52,12 @@ export class ReplicaFiles {
   /** Notes that the files of a replica that the cluster counts on are gone. */
   noteLost(key: ReplicaKey, shard: AssignedShard): void {
     if (!this.#opened.has(key)) this.#lost.set(key, shard);
+  }
+
+  /** The files of a collection, or of one of its shards, are deleted: what comes later under its name is another one. */
+  forget(collection: string, shardId: ShardId | null): void {
+    const isIts = (key: ReplicaKey) => (shardId === null ? key.startsWith(`${collection}/`) : key === `${collection}/${shardId}`);
+    for (const keys of [this.#opened, this.#lost]) for (const key of keys.keys()) if (isIts(key)) keys.delete(key);
   }
 
   /** When it resolves no thread has a file of the replica open. Builds must have been given up before: it waits for their end. */

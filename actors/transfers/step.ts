@@ -6,6 +6,7 @@
  */
 
 import { migrationTasks } from '../../cluster/apply/migration.js';
+import { noteFullTry, rests, stillFull } from '../../cluster/plans/full-disks.js';
 import { type HandOver, isAtRest, planFull, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { askedComparisons, followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
@@ -68,8 +69,9 @@ function noteHandedOver(state: TransfersState, { error, handOver, why }: Message
   const { spreading } = state;
   // Where one fails, so may the next: it is time to rest.
   const restedTicks = error === null ? spreading.restedTicks : 0;
+  const fullTries = why === 'full' ? noteFullTry(state.fullTries, handOver, error !== null, state.ticks) : state.fullTries;
   return become<TransfersState, TransfersEffect>(
-    { ...state, spreading: { ...spreading, restedTicks, underWay: spreading.underWay - 1 } },
+    { ...state, fullTries, spreading: { ...spreading, restedTicks, underWay: spreading.underWay - 1 } },
     { kind: 'countHandOver', handOver, why, error },
   );
 }
@@ -179,11 +181,13 @@ function compareAsked(state: TransfersState, { asked, self }: Sight, agreed: Clu
 }
 
 function spread(
-  state: TransfersState,
+  before: TransfersState,
   { full, leads, reachable }: Sight,
   agreed: ClusterState,
   effects: TransfersEffect[],
 ): TransfersState {
+  const fullTries = stillFull(before.fullTries, full);
+  const state = fullTries === before.fullTries ? before : { ...before, fullTries };
   const { settings, spreading } = state;
   if (spreading.underWay > 0) return state;
   const isReachable = (peerId: PeerId) => reachable.has(peerId);
@@ -192,7 +196,8 @@ function spread(
   if (leads && isDue) {
     const leaving = planLeaving(agreed, isReachable, isFull);
     if (leaving !== null) return handOver({ ...state, spreading: RESTLESS }, 'leaving', [leaving], effects);
-    const fromFull = full.size === 0 ? [] : planFull(agreed, isReachable, isFull, FULL_AT_ONCE, state.ticks / SPREAD_TICKS);
+    const isResting = (handOver: HandOver) => rests(fullTries, handOver, state.ticks);
+    const fromFull = full.size === 0 ? [] : planFull(agreed, isReachable, isFull, FULL_AT_ONCE, isResting);
     if (fromFull.length > 0) return handOver({ ...state, spreading: RESTLESS }, 'full', fromFull, effects);
   }
   if (settings.restTicks === 0) return state;

@@ -52,11 +52,17 @@ export function planLeadership(state: ClusterState, isReachable: IsPeer, isFull:
 }
 
 /**
- * The hand-overs of shards whose leaders have full disks to peers that have room, so that their writes go on: `max` at most, of more than that
- * the `turn`-th ones, as some cannot be handed over. Shards that no other peer could lead stay where they are, so nothing is moved while all
+ * The hand-overs of shards whose leaders have full disks to peers that have room, so that their writes go on: `max` at most, and none that
+ * `rests`, as it could not be handed over before. Shards that no other peer could lead stay where they are, so nothing is moved while all
  * are full. What was handed over comes back by `planLeadership` when there is room again.
  */
-export function planFull(state: ClusterState, isReachable: IsPeer, isFull: IsPeer, max: number, turn: number): HandOver[] {
+export function planFull(
+  state: ClusterState,
+  isReachable: IsPeer,
+  isFull: IsPeer,
+  max: number,
+  rests: (handOver: HandOver) => boolean = () => false,
+): HandOver[] {
   const mayLead: IsPeer = (peerId) => isReachable(peerId) && !isFull(peerId);
   const ofAll = leadsOf(state.collections.values());
   const handOvers: HandOver[] = [];
@@ -65,15 +71,13 @@ export function planFull(state: ClusterState, isReachable: IsPeer, isFull: IsPee
     for (const [shardId, shard] of record.shards) {
       if (shard.leader === null || !isFull(shard.leader) || !isReachable(shard.leader)) continue;
       const handOver = bestOf(state, { collection, record, shardId, shard }, counts, mayLead)?.handOver;
-      if (handOver === undefined) continue;
-      handOvers.push(handOver);
+      if (handOver === undefined || rests(handOver)) continue;
+      if (handOvers.push(handOver) === max) return handOvers;
       // So that the next ones go to others.
       for (const each of [counts.ofAll, counts.ofCollection]) each.set(handOver.to, (each.get(handOver.to) ?? 0) + 1);
     }
   }
-  if (handOvers.length <= max) return handOvers;
-  const first = (turn * max) % handOvers.length;
-  return [...handOvers.slice(first), ...handOvers.slice(0, first)].slice(0, max);
+  return handOvers;
 }
 
 /** Of a peer that is drained, the next shard that it leads and whose replica there is dropped, not moved. Null: there is none. */

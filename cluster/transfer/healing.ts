@@ -6,6 +6,7 @@
 import type { PeerId, ShardId } from '../../protocols/model/cluster.js';
 import type { ClusterCommand } from '../state/commands.js';
 import type { ClusterState, CollectionRecord } from '../state/state.js';
+import { afterTry, type Tries } from './tries.js';
 
 /** Automatic transfers of a collection at a time; null: any number. Source: contract, `storage.performance`. */
 export interface TransferLimits {
@@ -16,14 +17,7 @@ export interface TransferLimits {
 }
 
 /** What is remembered of earlier tries, by `replicaName`. */
-export type HealingTries = ReadonlyMap<string, HealingTry>;
-
-export interface HealingTry {
-  /** Transfers that were started for it since it was last well. */
-  readonly tries: number;
-  /** No other one before. */
-  readonly nextTick: number;
-}
+export type HealingTries = ReadonlyMap<string, Tries>;
 
 export interface HealingPlan {
   readonly operations: readonly Extract<ClusterCommand, { kind: 'startTransfer' }>[];
@@ -31,8 +25,7 @@ export interface HealingPlan {
 }
 
 /** A first try comes at once; each one that led nowhere doubles the pause. */
-const PAUSE_TICKS_MIN = 10;
-const PAUSE_TICKS_MAX = 600;
+const PAUSES = { ticksMin: 10, ticksMax: 600 };
 
 /** reachable: peers that answer. Tries of replicas that are well, or gone, are forgotten. */
 export function planHealing(
@@ -43,7 +36,7 @@ export function planHealing(
   tick: number,
 ): HealingPlan {
   const operations: HealingPlan['operations'][number][] = [];
-  const remembered = new Map<string, HealingTry>();
+  const remembered = new Map<string, Tries>();
   for (const [collection, record] of agreed.collections) {
     let load: ReturnType<typeof loadOf> | null = null;
     for (const [shardId, { leader, replicas }] of record.shards) {
@@ -59,7 +52,7 @@ export function planHealing(
         load ??= loadOf(record);
         if (!load.admits(leader, peerId, limits)) continue;
         load.add(leader, peerId);
-        remembered.set(name, afterTry(known, tick));
+        remembered.set(name, afterTry(known, tick, PAUSES));
         operations.push(healing(collection, shardId, leader, peerId));
       }
     }
@@ -74,11 +67,6 @@ export function replicaName(uid: number, shardId: ShardId, peerId: PeerId): stri
 /** The delta is tried first: it costs least, and where it cannot be had the transfer goes on with records. */
 function healing(collection: string, shardId: ShardId, from: PeerId, to: PeerId): HealingPlan['operations'][number] {
   return { kind: 'startTransfer', collection, transfer: { shardId, from, to, toShardId: null }, method: 'wal_delta', sync: true };
-}
-
-function afterTry(known: HealingTry | undefined, tick: number): HealingTry {
-  const before = known?.tries ?? 0;
-  return { tries: before + 1, nextTick: tick + Math.min(PAUSE_TICKS_MAX, PAUSE_TICKS_MIN * 2 ** Math.min(before, 10)) };
 }
 
 /** Transfers of a collection by the peers at their ends: those that somebody asked for count, too. */

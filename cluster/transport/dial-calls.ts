@@ -4,6 +4,7 @@
  */
 
 import { connect, type Socket } from 'node:net';
+import { http } from '../../protocols/late-modules.js';
 import { ENTER_MS, enterPort, isOpen, type Way } from './entrance.js';
 import { PLAIN_PREFACE, plainStream } from './plain-stream.js';
 import { CALL_BYTES_MAX } from './queue.js';
@@ -114,41 +115,34 @@ export async function dialPlain(target: string, way: Way): Promise<Socket> {
 }
 
 function connectTo(target: string): Socket {
-  const { hostname, port } = new URL(`http://${target}`);
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  return connect({ host, port: Number(port || 80), noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS });
+  return connect({ ...placeOf(`http://${target}`), noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS });
 }
 
-/** What a proxy says before the first byte of the other side. */
-const HEAD_BYTES_MAX = 8192;
+function placeOf(url: string): { readonly host: string; readonly port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 80) };
+}
 
 /** Errors: what the proxy says, or how the connection with it ends. */
 function tunnelTo(target: string, proxy: string): Promise<Socket> {
-  const socket = connectTo(new URL(proxy).host);
-  socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
+  const asked = http().request({ ...placeOf(proxy), method: 'CONNECT', path: target, headers: { host: target }, agent: false });
   return new Promise((resolve, reject) => {
-    let head = Buffer.alloc(0);
-    const failed = (error?: Error): void => {
+    const patience = setTimeout(() => asked.destroy(new Error('the proxy does not answer')), ENTER_MS);
+    asked.once('error', (error) => {
       clearTimeout(patience);
-      socket.destroy();
-      reject(error ?? new Error('the proxy has ended the connection'));
-    };
-    const patience = setTimeout(() => failed(new Error('the proxy does not answer')), ENTER_MS);
-    const received = (chunk: Buffer): void => {
-      head = Buffer.concat([head, chunk]);
-      const end = head.indexOf('\r\n\r\n');
-      if (end < 0 && head.length <= HEAD_BYTES_MAX) return;
-      const [status = ''] = head.toString('latin1', 0, end).split('\r\n', 1);
-      if (!/^HTTP\/1\.\d 200 /.test(status)) {
-        failed(new Error(`the proxy answers: ${status}`));
+      reject(error);
+    });
+    asked.once('connect', ({ httpVersion, statusCode, statusMessage }, socket: Socket, early: Buffer) => {
+      clearTimeout(patience);
+      if (statusCode !== 200) {
+        socket.destroy();
+        reject(new Error(`the proxy answers: HTTP/${httpVersion} ${statusCode} ${statusMessage}`));
         return;
       }
-      clearTimeout(patience);
-      socket.off('data', received).off('error', failed).off('close', closed).pause();
-      if (head.length > end + 4) socket.unshift(head.subarray(end + 4));
+      socket.setNoDelay(true).setKeepAlive(true, KEEPALIVE_MS).pause();
+      if (early.length > 0) socket.unshift(early);
       resolve(socket);
-    };
-    const closed = (): void => failed();
-    socket.on('data', received).once('error', failed).once('close', closed);
+    });
+    asked.end();
   });
 }

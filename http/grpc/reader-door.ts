@@ -22,6 +22,7 @@ import { ClientGate } from '../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../context/collection-stats.js';
 import { explainFields } from '../context/explain.js';
 import { heavyRead, tellGone } from '../context/heavy-read.js';
+import { paidFor } from '../context/paying.js';
 import { isGood } from '../context/request-stats.js';
 import { SharedCounts } from '../context/shared-counts.js';
 import { idFields, requestIdsOf } from '../context/slow-requests.js';
@@ -154,18 +155,17 @@ export class GrpcReaderDoor {
     const message = `qdrant.${method.request.name}`;
     return (body, deadlineMs, { caller }) => {
       const startedMs = performance.now();
-      if (isInDoubt(caller)) return 0;
-      try {
+      let asked: string | undefined;
+      const paid = paidFor(this.reader, caller, operation, () => {
         const routing = reader.read(body);
         const name = routing.path.collection_name as string;
+        asked = name;
         if (this.callers !== null) checkAccess(caller, row, name);
         checkCollectionName(name);
         const raw = (): RawRequest => pointsRequest(this.services, { ...routing, query: {}, body, message, caller, deadlineMs });
-        const paid = this.reader.payWrite(name, operation, raw);
-        return typeof paid === 'number' ? paid : this.failed(row, name, toldFacts(paid, row), performance.now() - startedMs);
-      } catch {
-        return 0;
-      }
+        return { name, request: raw };
+      });
+      return typeof paid === 'number' ? paid : this.failed(row, asked, toldFacts(paid, row), performance.now() - startedMs);
     };
   }
 

@@ -12,10 +12,15 @@ export interface CacheFigures {
 
 export const NO_CACHE_FIGURES: CacheFigures = { bytes: 0, hits: 0, misses: 0 };
 
+/** Names that are looked at for each one that a reader tells of: collections that are gone are forgotten sooner than new ones come. */
+const LOOKED_AT = 2;
+
 export class FilterCaches {
   /** Bytes by reader and collection. */
   readonly #held = new Map<number, Map<string, number>>();
   readonly #asked = new Map<string, { hits: number; misses: number }>();
+  /** Goes round the names, of which each note looks at a few. */
+  #round: Iterator<string> = this.#asked.keys();
 
   /** exists: whether there is a collection of this name. */
   constructor(private readonly exists: (collection: string) => boolean) {}
@@ -34,8 +39,19 @@ export class FilterCaches {
       else held.set(collection, all);
       const asked = this.#asked.get(collection) ?? { hits: 0, misses: 0 };
       this.#asked.set(collection, { hits: asked.hits + hits, misses: asked.misses + misses });
+      this.#maybeForget(collection);
+      for (let looked = 0; looked < LOOKED_AT; looked++) this.#maybeForgetNext();
     }
-    for (const collection of this.#asked.keys()) if (!this.exists(collection)) this.#asked.delete(collection);
+  }
+
+  #maybeForget(collection: string): void {
+    if (!this.exists(collection)) this.#asked.delete(collection);
+  }
+
+  #maybeForgetNext(): void {
+    const next = this.#round.next();
+    if (next.done === true) this.#round = this.#asked.keys();
+    else this.#maybeForget(next.value);
   }
 
   of(collection: string): CacheFigures {

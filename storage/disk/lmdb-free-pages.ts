@@ -53,7 +53,7 @@ class Walk {
 
   visit(number: bigint, depth: number): void {
     if (depth === DEPTH_MAX) throw new Damage('it goes in circles');
-    const page = this.page(number, 1, BRANCH | LEAF);
+    const page = this.page(number, BRANCH | LEAF);
     const isBranch = (page.readUInt16LE(PAGE_FLAGS_AT) & BRANCH) !== 0;
     const nodes = page.readUInt16LE(LOWER_AT) / 2;
     for (let node = 0; node < nodes; node++) {
@@ -69,9 +69,22 @@ class Walk {
   private data(page: Buffer, at: number, size: number, flags: number): Buffer {
     if ((flags & BIG_DATA) === 0) return page.subarray(at, at + size);
     const number = page.readBigUInt64LE(at);
-    const pages = this.page(number, 1, OVERFLOW).readUInt32LE(OVERFLOW_PAGES_AT);
+    const first = this.page(number, OVERFLOW);
+    const pages = first.readUInt32LE(OVERFLOW_PAGES_AT);
     if (pages * this.list.pageBytes < BASE + size) throw new Damage('a part is cut off');
-    return this.page(number, pages, OVERFLOW).subarray(BASE, BASE + size);
+    if (number + BigInt(pages) - 1n > this.list.lastPage) throw new Damage(`it lies on page ${number}`);
+    return this.readOn(first, number, BASE + size).subarray(BASE, BASE + size);
+  }
+
+  /** bytes: of the pages from this one on, which has been read. */
+  private readOn(first: Buffer, number: bigint, bytes: number): Buffer {
+    if (bytes <= first.length) return first;
+    const whole = Buffer.alloc(bytes);
+    first.copy(whole);
+    const missing = bytes - first.length;
+    const read = readSync(this.fd, whole, first.length, missing, Number(number) * this.list.pageBytes + first.length);
+    if (read < missing) throw new Damage(`page ${number} is cut off`);
+    return whole;
   }
 
   /** data: how many numbers follow, then the first page of each run; before one of more than one page, how many, negative. Zeros say nothing. */
@@ -87,10 +100,10 @@ class Walk {
     }
   }
 
-  private page(number: bigint, pages: number, kinds: number): Buffer {
+  private page(number: bigint, kinds: number): Buffer {
     const { lastPage, pageBytes } = this.list;
-    if (number < FIRST_PAGE || number + BigInt(pages) - 1n > lastPage) throw new Damage(`it lies on page ${number}`);
-    const page = Buffer.alloc(pages * pageBytes);
+    if (number < FIRST_PAGE || number > lastPage) throw new Damage(`it lies on page ${number}`);
+    const page = Buffer.alloc(pageBytes);
     const read = readSync(this.fd, page, 0, page.length, Number(number) * pageBytes);
     if (read < page.length || page.readBigUInt64LE(0) !== number) throw new Damage(`page ${number} is another one`);
     if ((page.readUInt16LE(PAGE_FLAGS_AT) & KIND & kinds) === 0) throw new Damage(`page ${number} is of another kind`);

@@ -5,6 +5,7 @@
  */
 
 import { stringifyJson } from '../../protocols/json.js';
+import { sameSchema } from '../../protocols/model/collection.js';
 import type { Payload } from '../../protocols/model/payload.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { PointBatch, UpdateOperation } from '../../protocols/model/update.js';
@@ -116,7 +117,7 @@ type CreateField = UpdateOperation & { kind: 'createFieldIndex' };
 
 function hasField({ manifest }: Transaction, { field, schema }: CreateField): boolean {
   const known = manifest.fields.find(({ name }) => name === field);
-  return known !== undefined && stringifyJson(known.schema) === stringifyJson(schema);
+  return known !== undefined && sameSchema(known.schema, schema);
 }
 
 /** Rows whose payloads are read for the index of a field; those of sealed segments are read by a build. */

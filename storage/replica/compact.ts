@@ -8,6 +8,7 @@ import path from 'node:path';
 import { rethrowBroken } from '../../protocols/invariant.js';
 import { syncFolderNow } from '../disk/file.js';
 import { DATABASES, type DatabaseSpace, Environment } from '../disk/lmdb.js';
+import { freeBytes } from '../disk/machine.js';
 import { damagedRecord, STATE_KEY } from '../wal/records.js';
 import { removeSleepRecord } from './sleep-record.js';
 
@@ -25,8 +26,8 @@ export function isWorthCompacting({ bytes, freeBytes }: DatabaseSpace): boolean 
 }
 
 /** Whether the disk has room for the copy. diskFreeBytes: null where it is not known. */
-export function hasRoomForCopy({ bytes, freeBytes }: DatabaseSpace, diskFreeBytes: number): boolean {
-  return diskFreeBytes >= bytes - freeBytes + SPARE_BYTES;
+export function hasRoomForCopy({ bytes, freeBytes }: DatabaseSpace, diskFreeBytes: number | null): boolean {
+  return diskFreeBytes !== null && diskFreeBytes >= bytes - freeBytes + SPARE_BYTES;
 }
 
 /**
@@ -39,8 +40,7 @@ export async function compactCopy(environment: Environment, folder: string, warn
   const space = environment.space();
   if (!isWorthCompacting(space)) return null;
   try {
-    const { bavail, bsize } = fs.statfsSync(folder);
-    if (!hasRoomForCopy(space, bavail * bsize)) return null;
+    if (!hasRoomForCopy(space, freeBytes(folder))) return null;
     fs.mkdirSync(target);
     await environment.backup(target, true);
     await settle(environment, target);

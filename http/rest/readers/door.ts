@@ -22,6 +22,7 @@ import { ClientGate } from '../../context/client-gate.js';
 import { CollectionStats, TELL_COUNTS_MS } from '../../context/collection-stats.js';
 import { heavyRead, tellGone } from '../../context/heavy-read.js';
 import { listenAt } from '../../context/listen-at.js';
+import { paidFor } from '../../context/paying.js';
 import { isGood } from '../../context/request-stats.js';
 import { SharedCounts } from '../../context/shared-counts.js';
 import { idFields, requestIdsOf } from '../../context/slow-requests.js';
@@ -208,19 +209,14 @@ export class ReaderDoor {
   #write(request: FastRequest, row: DoorRow & { kind: 'write' }, startedMs: number): RestReply | Promise<RestReply | null> {
     const { body, found } = request;
     const { caller, path, query } = found;
-    if (isInDoubt(caller)) return this.#ask(request);
-    let paying: ReturnType<LoneReader['payWrite']>;
-    try {
+    const paid = paidFor(this.reader, caller, row.engine, () => {
       const { timeoutSeconds } = checkedWrite(path, query);
       const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
       const raw = (): RawRequest => pointsRequest(this.#services, { ...own, consistency: undefined, timeoutSeconds });
-      paying = this.reader.payWrite(path.collection_name as string, row.engine, raw);
-    } catch {
-      // The main thread meets it again, and tells it.
-      return this.#ask(request);
-    }
-    if (typeof paying === 'number') return this.#ask(request, undefined, paying);
-    return this.#counted(request, refusalReply(paying, row, performance.now() - startedMs), startedMs) as RestReply;
+      return { name: path.collection_name as string, request: raw };
+    });
+    if (typeof paid === 'number') return this.#ask(request, undefined, paid);
+    return this.#counted(request, refusalReply(paid, row, performance.now() - startedMs), startedMs) as RestReply;
   }
 
   /** The reply to a read, or as `readAlone`. */

@@ -68,3 +68,20 @@ test('a replica is lost until it is open, and one that was open in this process 
   files.noteLost('a/0', shard(0));
   assert.deepEqual([...files.lost], [shard(1)]);
 });
+
+test('a replica whose files were deleted is forgotten: one of its name that lacks its files is lost again', async () => {
+  const { files } = setUp();
+  await open(files);
+  const shard = { collection: 'a', uid: 7, shardId: 0 };
+  const lost = () => [...files.lost];
+  files.noteLost('a/0', shard);
+  assert.deepEqual(lost(), [], 'it was open here');
+  files.forget('a', 1);
+  files.noteLost('a/0', shard);
+  assert.deepEqual(lost(), [], 'it was another shard');
+  files.forget('a', null);
+  files.noteLost('a/0', shard);
+  assert.deepEqual(lost(), [shard]);
+  files.forget('a', 0);
+  assert.deepEqual(lost(), []);
+});

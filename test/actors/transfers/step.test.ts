@@ -250,3 +250,24 @@ test('a transfer, and a hand-over that failed, begin the rest anew; without a re
   const never = new Watch({ ...SPREADS, restTicks: 0 });
   for (let look = 0; look < 40; look++) assert.deepEqual(never.see(UNEVEN, lead), []);
 });
+
+test('a hand-over from a full disk that keeps failing is tried ever more rarely, and at once when the disk was not full in between', () => {
+  const watch = new Watch({ ...SPREADS, restTicks: 0 });
+  const full = { leads: true, full: new Set([2]) };
+  const handOver = { collection: 'cities', uid: UNEVEN.collections.get('cities')?.uid ?? 0, from: 2, to: 3, term: 1 };
+  const triesIn = (looks: number): number => {
+    let tries = 0;
+    for (let look = 0; look < looks; look++) {
+      const leads = watch.see(UNEVEN, full);
+      tries += leads.length;
+      for (const lead of leads) {
+        const shardId = Number(/\d+/.exec(lead)?.[0]);
+        watch.hear({ kind: 'handedOver', handOver: { ...handOver, shardId }, why: 'full', error: { code: 'timeout', detail: 'no' } });
+      }
+    }
+    return tries;
+  };
+  assert.equal(triesIn(600), 2 * 7, 'of two shards, at looks 5, 10, 20, 40, 80, 160 and 320');
+  watch.see(UNEVEN, { leads: true });
+  assert.equal(triesIn(5), 2);
+});
