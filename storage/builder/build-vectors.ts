@@ -15,13 +15,16 @@ import {
   encodeSigned,
   type GraphElement,
   haveEqualNorms,
+  isWorthNext,
   RECALL_MIN,
+  sampleFidelity,
   signedScale,
   type TypeFidelity,
   typeFidelity,
 } from './element.js';
 import { GraphBuilder } from './graph.js';
 import { readFloatRange, readFloats, readSignedCodes, spreadRows } from './matrix.js';
+import { type Neighbourhood, neighbourhoods } from './neighbourhoods.js';
 import { measureRecall, type RecallSubject } from './recall.js';
 import type { Selection } from './select-rows.js';
 
@@ -44,12 +47,10 @@ export interface GraphTask {
   readonly file: string;
 }
 
-/** Rows of a sample for types and codes. Its neighbours are coarser than the segment's, which the recall check makes up for. */
+/** Rows of a sample for codes. */
 const SAMPLE_ROWS = 1024;
 /** Codes that lose more of the neighbours than this are of no use to a search. */
 const CODE_FIDELITY_MIN = 0.6;
-/** Share of the CPU of a graph's build that may go to its recall check. */
-const RECALL_BUDGET = 0.04;
 /** A walk on the originals must find this much more before the codes are given up. */
 const CODE_LOSS_MAX = 0.02;
 const COPY_BYTES = 1 << 26;
@@ -125,22 +126,16 @@ export async function linkVector(
   let linked = vector;
   let recall = 0;
   let used: GraphElement = 'f32';
-  for (const element of ladder) {
-    const stepStarted = control.now();
+  for (const [n, type] of ladder.entries()) {
+    const { element } = type;
     linked = await buildGraph(draft, vector, present, { ...task, ...settings, element }, control);
     used = element;
     control.progress(`checking ${element} graph`, present.length, present.length);
-    const budgetMs = recallBudget(control.now() - stepStarted, task);
-    ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct, budgetMs, control));
-    if (recall >= RECALL_MIN) break;
+    ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct));
+    if (!isWorthNext(recall, settings.metric, type, ladder[n + 1])) break;
     await control.checkpoint();
   }
   return { vector: linked, report: { name: vector.name, element: used, recall, milliseconds: Math.round(control.now() - started) } };
-}
-
-/** Milliseconds for the recall check of a graph whose build took `milliseconds`. */
-export function recallBudget(milliseconds: number, { threads }: GraphTask): number {
-  return RECALL_BUDGET * milliseconds * threads;
 }
 
 /** How graphs over a vector's rows are built. */
@@ -156,10 +151,11 @@ export function chooseTypes(
   vector: VectorLayout,
   present: Uint32Array,
   distance: Distance,
-): BuildSettings & { readonly ladder: readonly GraphElement[] } {
+): BuildSettings & { readonly ladder: readonly TypeFidelity[] } {
   const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
   const metric: BuildMetric = distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
-  return { metric, scale: signedScale(sample), ladder: buildLadder(fidelities(sample, vector, metric)) };
+  const settings: BuildSettings = { metric, scale: signedScale(sample) };
+  return { ...settings, ladder: buildLadder(fidelities(neighbourhoods(draft, vector, present), vector, settings)) };
 }
 
 export interface BuildTask extends GraphTask, BuildSettings {
@@ -218,21 +214,24 @@ function sliceOf(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, t
   return signed;
 }
 
-/** How well each type keeps the neighbours of a sample. */
-function fidelities(sample: Float32Array, vector: VectorLayout, metric: BuildMetric): TypeFidelity[] {
-  const fidelity = (rounded: Float32Array) => typeFidelity(sample, rounded, vector.dim, metric);
+/** How well each type keeps the neighbours of some rows. */
+function fidelities(hoods: readonly Neighbourhood[], vector: VectorLayout, settings: BuildSettings): TypeFidelity[] {
+  const fidelity = (round: (values: Float32Array) => Float32Array) => {
+    const kept = hoods.map(({ values, query }) => typeFidelity(values, round(values), vector.dim, settings.metric, query));
+    return kept.length === 0 ? 1 : kept.reduce((sum, share) => sum + share, 0) / kept.length;
+  };
   return [
-    { element: 'i8', fidelity: fidelity(asSigned(sample, vector, metric)) },
-    { element: 'f16', fidelity: fidelity(asHalf(sample)) },
+    { element: 'i8', fidelity: fidelity((values) => asSigned(values, vector, settings)) },
+    { element: 'f16', fidelity: fidelity(asHalf) },
     { element: 'f32', fidelity: 1 },
   ];
 }
 
-function asSigned(sample: Float32Array, vector: VectorLayout, metric: BuildMetric): Float32Array {
-  if (metric === 'l2sq' && vector.element === 'u8') return sample;
-  if (metric === 'l2sq' && vector.codes !== null) return asCodes(sample, vector, vector.codes);
-  const signed = new Int8Array(sample.length);
-  encodeSigned(sample, signedScale(sample), signed);
+function asSigned(values: Float32Array, vector: VectorLayout, { metric, scale }: BuildSettings): Float32Array {
+  if (metric === 'l2sq' && vector.element === 'u8') return values;
+  if (metric === 'l2sq' && vector.codes !== null) return asCodes(values, vector, vector.codes);
+  const signed = new Int8Array(values.length);
+  encodeSigned(values, scale, signed);
   return Float32Array.from(signed);
 }
 
@@ -249,18 +248,13 @@ function asHalf(sample: Float32Array): Float32Array {
 }
 
 function codeFidelity(sample: Float32Array, vector: VectorLayout, codes: { scale: number; origin: number }): number {
-  return typeFidelity(sample, asCodes(sample, vector, codes), vector.dim, vector.metric === 'dot' ? 'ip' : 'l2sq');
+  return sampleFidelity(sample, asCodes(sample, vector, codes), vector.dim, vector.metric === 'dot' ? 'ip' : 'l2sq');
 }
 
 /** Recall on codes; where it is low and the originals do better, the layout goes on without codes. */
-export function withRecall(
-  subject: RecallSubject,
-  ef: number,
-  budgetMs: number,
-  control: BuildControl,
-): { vector: VectorLayout; recall: number } {
+export function withRecall(subject: RecallSubject, ef: number): { vector: VectorLayout; recall: number } {
   const { vector } = subject;
-  const measure = (measured: VectorLayout) => measureRecall({ ...subject, vector: measured }, ef, budgetMs, control.now);
+  const measure = (measured: VectorLayout) => measureRecall({ ...subject, vector: measured }, ef, RECALL_MIN);
   const recall = measure(vector);
   if (recall >= RECALL_MIN || vector.codes === null) return { vector, recall };
   const uncoded = { ...vector, codes: null };

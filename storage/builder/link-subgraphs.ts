@@ -2,18 +2,9 @@
 
 import { graphPlan, writeSubgraph } from '../../vectors/usearch-graph.js';
 import type { Adjacency, SubgraphSetting, SubgraphsLayout, ValueGraph, VectorLayout, VectorPlan } from '../segment/layout.js';
-import {
-  type BuildTask,
-  chooseTypes,
-  type GraphReport,
-  type GraphTask,
-  linkRows,
-  recallBudget,
-  type SegmentDraft,
-  withRecall,
-} from './build-vectors.js';
+import { type BuildTask, chooseTypes, type GraphReport, type GraphTask, linkRows, type SegmentDraft, withRecall } from './build-vectors.js';
 import type { BuildControl } from './control.js';
-import { type GraphElement, RECALL_MIN } from './element.js';
+import { type GraphElement, isWorthNext, type TypeFidelity } from './element.js';
 import { upperWordsMax } from './reserved-plans.js';
 import type { PlacedValue } from './value-rows.js';
 
@@ -77,7 +68,7 @@ class SubgraphWork {
       if (rows.length < this.subgraphs.setting.rowsMin) continue;
       await this.link(value, rows, { ...task, ...settings }, ladder);
       // A type that was not good enough for one value is not tried for the next.
-      ladder = ladder.slice(ladder.indexOf(this.element));
+      ladder = ladder.slice(ladder.findIndex(({ element }) => element === this.element));
     }
   }
 
@@ -85,16 +76,16 @@ class SubgraphWork {
     value: PlacedValue,
     rows: Uint32Array,
     task: Omit<BuildTask, 'element'>,
-    ladder: readonly GraphElement[],
+    ladder: readonly TypeFidelity[],
   ): Promise<void> {
     const { draft, control } = this;
     const layer = this.subgraphs.layers[value.layer] as Adjacency;
     const from = this.taken[value.layer] as number;
     let recall = 0;
     let entry = { entryRow: NONE, maxLevel: 0 };
-    for (const element of ladder) {
+    for (const [n, type] of ladder.entries()) {
+      const { element } = type;
       await control.checkpoint();
-      const started = control.now();
       const graph = await linkRows(draft, this.vector, rows, { ...task, element }, control);
       const { m, m0, upperWords, ...begin } = graphPlan(graph);
       if (m !== layer.m || m0 !== layer.m0 || from + upperWords > layer.upperWords)
@@ -102,18 +93,18 @@ class SubgraphWork {
       this.taken[value.layer] = writeSubgraph(graph, draft.memory, layer, draft.rows, from);
       this.element = element;
       entry = begin;
-      recall = this.check({ ...layer, ...entry, efConstruct: task.efConstruct }, rows, recallBudget(control.now() - started, task));
-      if (recall >= RECALL_MIN) break;
+      recall = this.check({ ...layer, ...entry, efConstruct: task.efConstruct }, rows);
+      if (!isWorthNext(recall, task.metric, type, ladder[n + 1])) break;
     }
     this.built.push({ field: value.field, value: value.value, rows: rows.length, layer: value.layer, ...entry });
     this.recall = Math.min(this.recall, recall);
   }
 
   /** Recall of a value's graph; takes the codes away where it is low and nothing else needs them. */
-  private check(graph: NonNullable<VectorLayout['graph']>, rows: Uint32Array, budgetMs: number): number {
-    const { draft, vector, task, control } = this;
+  private check(graph: NonNullable<VectorLayout['graph']>, rows: Uint32Array): number {
+    const { draft, vector, task } = this;
     const subject = { ...draft, vector: { ...vector, graph }, present: rows, partial: true };
-    const checked = withRecall(subject, task.efConstruct, budgetMs, control);
+    const checked = withRecall(subject, task.efConstruct);
     if (vector.graph === null && checked.vector.codes === null) this.vector = { ...vector, codes: null };
     return checked.recall;
   }

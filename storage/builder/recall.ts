@@ -8,8 +8,10 @@ import { readFloats, spreadRows } from './matrix.js';
 
 /** Recall is counted over this many nearest neighbours. */
 const NEIGHBOURS = 10;
-const QUERIES_MIN = 8;
+const QUERIES_MIN = 20;
 const QUERIES_MAX = 100;
+/** The mean is this many standard errors from the bound when fewer queries decide: one check in some 700 is wrong. */
+const DECIDED_ERRORS = 3;
 /** A search of production size: smaller lists would blame the graph for the list. */
 const EF_MIN = 64;
 
@@ -26,11 +28,10 @@ export interface RecallSubject {
 }
 
 /**
- * Share of the 10 nearest rows that a walk with `ef` finds, 0..1, over as many rows of the segment as fit in `budgetMs`
- * (8 at least, 100 at most). Rows that score as the tenth does count as found: ties have no order.
- * now: a clock in milliseconds.
+ * Share of the 10 nearest rows that a walk with `ef` finds, 0..1, over 100 rows of the segment; over fewer, 20 at least, once they tell on which
+ * side of `bound` it is. So the same graph has the same recall on a busy machine. Rows that score as the tenth does count as found: ties have no order.
  */
-export function measureRecall(subject: RecallSubject, ef: number, budgetMs: number, now: () => number): number {
+export function measureRecall(subject: RecallSubject, ef: number, bound: number): number {
   const { layout, memory, vector } = subject;
   const kernels = instantiateKernels(memory, () => false, layout.scratch);
   const queries = readFloats(memory, vector, spreadRows(subject.present, QUERIES_MAX));
@@ -38,16 +39,25 @@ export function measureRecall(subject: RecallSubject, ef: number, budgetMs: numb
   const bits = subject.partial ? putRows(subject) : vector.presence;
   // Queries are taken in strides, so that the first few are spread over the segment too.
   const stride = 37;
-  const started = now();
-  let expected = 0;
-  let found = 0;
-  for (let i = 0; i < count && (i < QUERIES_MIN || now() - started < budgetMs); i++) {
+  const shares: number[] = [];
+  for (let i = 0; i < count && !isDecided(shares, bound); i++) {
     const at = ((i * stride) % count) * vector.dim;
-    const result = countFound(kernels, subject, bits, queries.slice(at, at + vector.dim), Math.max(EF_MIN, ef));
-    expected += result.expected;
-    found += result.found;
+    const { expected, found } = countFound(kernels, subject, bits, queries.slice(at, at + vector.dim), Math.max(EF_MIN, ef));
+    if (expected > 0) shares.push(found / expected);
   }
-  return expected === 0 ? 1 : found / expected;
+  return shares.length === 0 ? 1 : meanOf(shares);
+}
+
+/** Whether the mean of all queries lies on the same side of `bound` as that of those so far. shares: found by each, 0..1. */
+export function isDecided(shares: readonly number[], bound: number): boolean {
+  if (shares.length < QUERIES_MIN) return false;
+  const mean = meanOf(shares);
+  const variance = shares.reduce((sum, share) => sum + (share - mean) ** 2, 0) / (shares.length - 1);
+  return Math.abs(mean - bound) > DECIDED_ERRORS * Math.sqrt(variance / shares.length);
+}
+
+function meanOf(shares: readonly number[]): number {
+  return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
 /** The matrix of the originals, as kernels see it. */

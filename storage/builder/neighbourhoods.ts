@@ -1,0 +1,37 @@
+/** Rows of a segment with what lies nearest to them: as dense as the segment, which a sample of its rows is not. */
+
+import { instantiateKernels } from '../../vectors/kernels.js';
+import { scratchOf, type VectorLayout } from '../segment/layout.js';
+import type { SegmentDraft } from './build-vectors.js';
+import { readFloats, spreadRows } from './matrix.js';
+import { originalsMatrix } from './recall.js';
+
+/** With 10 neighbours each, the share of those that a type keeps is known to some hundredths. */
+const QUERIES = 24;
+/** A row beyond so many is no neighbour in any type worth trying. */
+const AROUND = 100;
+
+export interface Neighbourhood {
+  /** Float32Array [n, dim]: a row and its nearest rows, in the order of the segment. */
+  readonly values: Float32Array;
+  /** Which of them the row is. */
+  readonly query: number;
+}
+
+/** Neighbourhoods of rows that are spread over the segment. It takes a scan of the originals for each. present: rows that have the vector. */
+export function neighbourhoods({ layout, memory, rows }: SegmentDraft, vector: VectorLayout, present: Uint32Array): Neighbourhood[] {
+  if (present.length === 0) return [];
+  const kernels = instantiateKernels(memory, () => false, layout.scratch);
+  // No reader has the segment yet.
+  const slot = scratchOf(layout, 0);
+  const originals = originalsMatrix(vector);
+  const admission = { deletedAt: layout.deletedAt, seq: 0, bits: vector.presence };
+  return Array.from(spreadRows(present, QUERIES), (row) => {
+    kernels.setQuery(slot, originals, readFloats(memory, vector, Uint32Array.of(row)));
+    const nearest = kernels.scan(slot, originals, 0, rows, admission, Math.min(AROUND, present.length));
+    // A row need not be the best for itself: not by a dot product.
+    const around = new Set([row, ...nearest.rows.subarray(0, nearest.count)]);
+    const members = Uint32Array.from(around).sort();
+    return { values: readFloats(memory, vector, members), query: members.indexOf(row) };
+  });
+}
