@@ -60,6 +60,8 @@ export interface SlotsOptions {
   readonly data?: object;
   /** Aborted when the pool closes: from then on a lost thread is not replaced. */
   readonly closing: AbortSignal;
+  /** A thread that was asked to end and has not is ended after so long; default 5 seconds. */
+  readonly endMs?: number;
 }
 
 /** Told of what happens to a thread, by its index. */
@@ -73,6 +75,7 @@ export interface SlotEvents<Incoming> {
 }
 
 const RESTART_WINDOW_MS = 60_000;
+const END_MS = 5000;
 
 interface Slot {
   readonly index: number;
@@ -163,13 +166,18 @@ export class WorkerSlots<Incoming extends { kind: string }, Outgoing> {
   }
 
   /**
-   * Asks a thread by this message to end; no other one takes its place until `startLater`. `lost` tells of its end too, but nothing else does.
+   * Asks a thread by this message to end; no other one takes its place until `startLater`. `lost` tells of its end too, but nothing else does. Whoever waits
+   * for its answer waits for its end, so a thread that something keeps alive is ended after a while.
    */
   endOne(index: number, message: Outgoing): void {
     const slot = this.slots[index];
-    if (slot === undefined) return;
+    if (slot === undefined || slot.worker === null) return;
+    const { worker } = slot;
     slot.isEnding = true;
-    slot.worker?.postMessage(message);
+    worker.postMessage(message);
+    const late = setTimeout(() => void worker.terminate(), this.options.endMs ?? END_MS);
+    late.unref();
+    worker.once('exit', () => clearTimeout(late));
   }
 
   /** Ends a thread; another one takes its place. */

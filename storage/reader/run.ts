@@ -18,8 +18,10 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   await initChecksum();
   const data = workerData === null ? await firstMessage(port) : (workerData as ReaderData);
   const post = (message: FromReader, transfer?: ArrayBuffer[]): void => port.postMessage(message, transfer ?? []);
-  if (data.index >= data.firstForHeavy) lowerPriority(HEAVY_NICENESS);
-  const reader = new Reader(data, post, () => port.close(), openDoor, peers);
+  const isForHeavy = data.index >= data.firstForHeavy;
+  if (isForHeavy) lowerPriority(HEAVY_NICENESS);
+  // Only reads of clients that are connected here ask peers, and connections with these would keep the thread from its end.
+  const reader = new Reader(data, post, () => port.close(), openDoor, isForHeavy ? undefined : peers);
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
   prepareByteScan();

@@ -9,6 +9,7 @@ import { frameOf } from '../../../cluster/transport/length-frames.js';
 import { PLAIN_PREFACE, plainStream } from '../../../cluster/transport/plain-stream.js';
 import { PeerStreams } from '../../../http/context/peer-streams.js';
 import { HELLO as WELCOME } from '../../../http/context/portion-frames.js';
+import { EnginePool } from '../../../storage/pool/pool.js';
 import type { PeerCard } from '../../../storage/threads/messages.js';
 
 const HELLO = { versions: { min: 1, max: 1 }, clusterId: 'c', from: 1, to: 2, session: 5, release: 'x' };
@@ -106,4 +107,27 @@ test('a reader of the peer that is silent is given up, and the main thread is as
   streams.show(new Map([[2, card]]), 0);
   // The greeting comes first.
   while (questions < 2) assert.equal(Buffer.from((await answered(streams)).body).toString(), 'told');
+});
+
+test('a reader for heavy reads has no connection with peers, which would keep it from its end', async (t) => {
+  const { card, state } = await peer(t);
+  const entries = {
+    reader: new URL('../../../http/rest/readers/entry.js', import.meta.url),
+    writer: new URL('../../storage/engine/fake-writer.js', import.meta.url),
+  };
+  const pool = await EnginePool.start({ readers: 1, writers: 1, entries, heavyIdleMs: 1000 });
+  t.after(() => pool.close());
+  pool.changeOwnReads(() => ({ isWhole: true, collections: new Map(), peers: new Map([[2, card]]) }));
+  const heavy = {
+    path: {},
+    query: {},
+    body: null,
+    deadlineMs: Date.now() + 100,
+    heavy: { gone: new Int32Array(new SharedArrayBuffer(4)) },
+  };
+  await assert.rejects(pool.read('query', ['c/0'], heavy));
+  const readers = () => pool.depths().workers.filter(({ begun, kind, up }) => kind === 'reader' && begun && up).length;
+  while (readers() === 1) await turn();
+  while (readers() === 2 || state.streams === 0) await turn();
+  assert.equal(state.streams, 1);
 });

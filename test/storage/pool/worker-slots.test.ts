@@ -100,3 +100,31 @@ test('a thread that cannot be started is lost and tried again, and its lack goes
   await triedAgain;
   assert.equal(lost.length, 2);
 });
+
+test('a thread that is asked to end and stays is ended, so nobody waits for its answers for ever', { timeout: 60_000 }, async (context) => {
+  const closing = new AbortController();
+  let hear: (isWanted: boolean) => void = () => {};
+  const ended = new Promise<boolean>((resolve) => {
+    hear = resolve;
+  });
+  const slots = new WorkerSlots<{ kind: string }, { kind: string }>(
+    {
+      kind: 'reader',
+      count: 1,
+      entry: new URL('./staying-thread.js', import.meta.url),
+      closing: closing.signal,
+      watch: watchLimits(60_000),
+      ledger: new SharedLedger(memoryBudget(128 << 20, null)),
+      endMs: 100,
+    },
+    { ready: () => {}, lost: (_index, _reason, isWanted) => hear(isWanted), message: () => {}, tellWorker: () => {} },
+  );
+  context.after(() => {
+    closing.abort();
+    return slots.endAll();
+  });
+  await slots.startAll();
+  slots.endOne(0, { kind: 'end' });
+  assert.equal(await ended, true);
+  assert.equal(slots.isUp(0), false);
+});
