@@ -28,6 +28,9 @@ export const HEAVY_NS = 1_000_000;
 /** A larger body takes so long to decode that its read is heavy before it is looked at, and may miss its deadline by it. */
 export const HEAVY_BODY_BYTES = 1 << 20;
 
+/** A write whose body is larger is decoded where heavy reads are: a thread with connections would hear nobody meanwhile, also no timeouts. */
+export const HEAVY_WRITE_BYTES = 4 << 20;
+
 /** Reads of more than this are left also where no quick ones are about: a thread with connections hears nobody while it reads. */
 const LONG_NS = 50_000_000;
 

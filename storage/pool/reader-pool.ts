@@ -9,7 +9,7 @@ import { errorFromFacts, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
 import { addUnknown } from '../../protocols/model/unknown-fields.js';
 import { addUsage } from '../../protocols/model/usage.js';
-import { HEAVY_BODY_BYTES } from '../../query/effort.js';
+import { HEAVY_BODY_BYTES, HEAVY_WRITE_BYTES } from '../../query/effort.js';
 import { takeTold } from '../explain/told.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { CacheUse } from '../reader/cache-uses.js';
@@ -105,6 +105,13 @@ const WAITING_READ_BYTES_MAX = 256 << 20;
 const READS_IN_FLIGHT_MAX = 4;
 const STUCK_GRACE_MS = 10_000;
 const HEAVY_IDLE_MS = 60_000;
+/** Bodies that are larger are decoded by readers for heavy reads. What a peer asks for says itself whether it is heavy. */
+const HEAVY_BYTES: Readonly<Record<ReadWork['kind'], number>> = {
+  read: HEAVY_BODY_BYTES,
+  weigh: HEAVY_BODY_BYTES,
+  split: HEAVY_WRITE_BYTES,
+  portion: Number.POSITIVE_INFINITY,
+};
 
 type ReadWork = {
   request: RawRequest;
@@ -294,7 +301,7 @@ export class ReaderPool {
       deadlineMs: request.deadlineMs,
       bytes: request.body?.byteLength ?? 0,
       // Also from connections that the main thread has: a reader with others would not hear them while it decodes.
-      isHeavy: request.heavy !== undefined || (work.kind === 'read' && (request.body?.byteLength ?? 0) > HEAVY_BODY_BYTES),
+      isHeavy: request.heavy !== undefined || (request.body?.byteLength ?? 0) > HEAVY_BYTES[work.kind],
       work,
       attempts: 0,
       settled: false,

@@ -32,11 +32,18 @@ parentPort?.on('message', (message: ToReader) => {
       return post({ kind: 'pong' });
     case 'end':
       return parentPort?.close();
+    case 'split':
+      // Says in which thread it was decoded.
+      return post({ kind: 'split', id: message.id, write: { stages: [], parts: [], listed: false, failure: null, index: named() } });
     case 'read':
       if (message.request.path.do === 'leave' && message.mayLeave) return post({ kind: 'tooHeavy', id: message.id });
       return read(message.id, message.request.path.do ?? '', message.request.body);
   }
 });
+
+function named(): { readonly field: string; readonly schema: null } {
+  return { field: `from ${(workerData as ReaderData).index}`, schema: null };
+}
 
 function hang(): never {
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);

@@ -6,6 +6,7 @@ import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { EnginePool, type PoolOptions } from '../../../storage/pool/pool.js';
 import type { RawRequest } from '../../../storage/threads/messages.js';
+import { sampleConfig } from '../../actors/samples.js';
 import { ALONE } from '../write.js';
 
 const pools: EnginePool[] = [];
@@ -166,6 +167,27 @@ test('a read with a large body is heavy from the start, whoever has its connecti
   await until(() => events.includes('reader-2 started'));
   assert.equal(await large('second'), 'second from 2');
   assert.equal(await read(pool, 'small'), 'small from 0');
+});
+
+test('a write with a large body is decoded by a reader for heavy reads: others would not be heard meanwhile, and their answers come too late', async () => {
+  const pool = await fakePool();
+  const events: string[] = [];
+  pool.onWorker(({ name, event }) => events.push(`${name} ${event}`));
+  const { params } = sampleConfig();
+  const split = async (bytes: number) => {
+    const job = {
+      operation: 'upsertPoints',
+      request: request('', undefined, new Uint8Array(bytes)),
+      params,
+      shards: [0],
+      wait: true,
+    } as const;
+    return (await pool.split(job)).index?.field;
+  };
+  await split(5 << 20);
+  await until(() => events.includes('reader-2 started'));
+  assert.equal(await split(5 << 20), 'from 2');
+  assert.notEqual(await split(1 << 20), 'from 2');
 });
 
 test('a reader that is stuck in a read of its own is replaced, and its server opened anew', async () => {
