@@ -55,6 +55,8 @@ export interface CodeFacts {
   readonly oversampling: number | null;
   /** They misplace many rows, as codes of two bits or less do. */
   readonly coarse: boolean;
+  /** They are those of a multivector, whose scores add up what each vector of the query misplaces; left out: false. */
+  readonly summed?: boolean;
   /** Whether a walk's whole candidate list is scored anew, as costs little where the originals are in memory. */
   readonly rescoreFound: boolean;
 }
@@ -265,12 +267,14 @@ function walkCost(facts: SegmentFacts, ef: number, selectivity: number, narrow: 
 
 /**
  * Candidates that are scored anew for k results. 8-bit codes misplace few, so twice as many and some are plenty; coarse ones
- * need twice that. Without codes, or without rescoring: k.
+ * need twice that, and far more where scores are sums: in 30,000 to 50,000 rows 400 product codes of a byte for eight components held 0.98 of the
+ * ten best by MaxSim and more, 50 held 0.81 to 0.92. Without codes, or without rescoring: k.
  */
 function keepOf({ k, rows }: SegmentFacts, codes: CodeFacts | null): number {
   if (codes === null || !codes.rescore) return k;
   if (codes.oversampling !== null) return Math.max(k, Math.min(rows, Math.ceil(k * codes.oversampling)));
-  return codes.coarse ? k * 4 + 32 : k * 2 + 16;
+  if (codes.coarse) return k * 4 + (codes.summed === true ? 360 : 32);
+  return k * 2 + 16;
 }
 
 /** Rows a walk has to find: the results, or the candidates for them where the request says how many. */

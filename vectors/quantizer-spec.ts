@@ -71,6 +71,18 @@ export function codeShape(spec: CodeSpec, dim: number): CodeShape {
   return { codeBytes, stride: codeBytes + TAIL_BYTES, tableBytes, queryBytes: roundUp(codeBytes, 16) * layersOf(spec.queryBits) };
 }
 
+/** Vectors of a query whose tables lie beside each other, so that MaxSim looks up a code once for all of them. */
+export const MAX_SIM_LANES = 8;
+/** Parts whose tables stay in the second cache, and whose numbers of 16 bits say enough. */
+const MAX_SIM_PARTS_MAX = 128;
+
+/** Room for those tables and their scales, behind the query's; 0 where MaxSim takes one vector of the query after the other. */
+export function maxSimTableBytes(spec: CodeSpec, dim: number): number {
+  if (spec.kind !== 'product') return 0;
+  const { codeBytes, stride } = codeShape(spec, dim);
+  return codeBytes > MAX_SIM_PARTS_MAX ? 0 : MAX_SIM_LANES * (8 + stride * CENTROIDS * 2);
+}
+
 /** Parts of a vector under product quantization. */
 export function partCount(spec: { readonly partDim: number }, dim: number): number {
   return Math.ceil(dim / spec.partDim);

@@ -7,7 +7,7 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
 import type { Metric } from '../../vectors/kernel-api.js';
-import { type CodeSpec, codeShape } from '../../vectors/quantizer-spec.js';
+import { type CodeSpec, codeShape, maxSimTableBytes } from '../../vectors/quantizer-spec.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 import { sharedMemory } from './shared-memory.js';
 
@@ -275,7 +275,7 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   const dimMax = vectors.reduce((max, vector) => Math.max(max, vector.dim), 0);
   const files: ReadonlyMap<string, OriginalsFile> = options.files ?? new Map();
   const staged = vectors.reduce((max, vector) => (files.has(vector.name) ? Math.max(max, strideOf(vector)) : max), 0);
-  const queryBytes = vectors.reduce((max, { codes, dim }) => (codes?.spec ? Math.max(max, codeShape(codes.spec, dim).queryBytes) : max), 0);
+  const queryBytes = vectors.reduce((max, plan) => Math.max(max, codedQueryBytes(plan)), 0);
   const scratch = scratchLayout(capacity, dimMax, staged, queryBytes);
   const scratchOffset = take(scratch.bytes * Math.ceil(options.readers / 2 ** scratchLevel));
   const kinds = take(capacity);
@@ -299,6 +299,13 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
     base,
     bytes: at - base,
   };
+}
+
+/** Room for a query as codes that were asked for are scored with it; 0 for all others. */
+function codedQueryBytes({ kind, codes, dim }: VectorPlan): number {
+  if (codes?.spec === undefined) return 0;
+  const { queryBytes } = codeShape(codes.spec, dim);
+  return kind === 'multi' ? queryBytes + maxSimTableBytes(codes.spec, dim) : queryBytes;
 }
 
 /** Where one vector's arrays lie. file: where the originals are that stay out of memory, or arrive there later; null: they are in memory. */

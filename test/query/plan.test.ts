@@ -60,6 +60,11 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
     'walk ef 64, on codes, best 64 rescored, else scan: walk 176 µs, scan 1230 µs, 100 % of 60000 rows admitted',
   ],
   [
+    'coarse codes of a multivector',
+    { ...MNIST, hasGraph: false, codes: { ...TURBO, bytes: 108, coarse: true, summed: true } },
+    'scan on codes, best 400 rescored: no graph',
+  ],
+  [
     'oversampling',
     { ...MNIST, codes: { ...TURBO, oversampling: 2.05 } },
     'walk ef 64, on codes, best 21 rescored, else scan: walk 228 µs, scan 3480 µs, 100 % of 60000 rows admitted',
@@ -171,6 +176,7 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
           rescore: fc.boolean(),
           oversampling: fc.option(fc.double({ min: 1, max: 1e9, noNaN: true })),
           coarse: fc.boolean(),
+          summed: fc.boolean(),
           rescoreFound: fc.boolean(),
         }),
       ),

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { KernelExpired, type Metric } from '../../vectors/kernel-api.js';
 import { maxSimilarity } from '../../vectors/max-similarity.js';
+import { CENTROIDS, codeShape, maxSimTableBytes } from '../../vectors/quantizer-spec.js';
 import { referenceScore } from '../../vectors/reference.js';
 import { makeSegment, matrixBytes, type PlainElement, randomOf, SEED, storeRows } from './segment.js';
 
@@ -72,6 +73,79 @@ test('MaxSim of listed rows is the sum over the query of the best score, for eve
     ),
     { seed: SEED, numRuns: 150 },
   );
+});
+
+/** Rows of product codes at random: MaxSim by the kernel, by its way for one vector of the query at a time, and how often each asked for the time. */
+function productScores(options: { partDim: number; metric: Metric; dim: number; counts: readonly number[]; tokens: number; seed: number }) {
+  const { partDim, metric, dim, counts, tokens, seed } = options;
+  const spec = { kind: 'product', partDim } as const;
+  const { codeBytes, stride, tableBytes, queryBytes } = codeShape(spec, dim);
+  const vectors = counts.reduce((sum, count) => sum + count, 0);
+  const scored = [queryBytes + maxSimTableBytes(spec, dim), queryBytes].map((room) => {
+    const random = randomOf(seed);
+    let asked = 0;
+    const expired = () => {
+      asked++;
+      return false;
+    };
+    const segment = makeSegment(counts.length, dim, tableBytes + vectors * stride + counts.length * 4 + 1024, expired, room);
+    const { buffer } = segment.memory;
+    const codebook = segment.take(tableBytes);
+    new Float32Array(buffer, codebook, tableBytes / 4).forEach((_, at, table) => {
+      // Components behind the last stay 0, as codebooks have them.
+      const component = Math.floor(at / CENTROIDS);
+      table[at] = component < dim ? random() * 2 - 1 : 0;
+    });
+    const offset = segment.take(vectors * stride + 64);
+    const codes = new Uint8Array(buffer, offset, vectors * stride);
+    for (let at = 0; at < codes.length; at++) codes[at] = at % stride < codeBytes ? Math.floor(random() * CENTROIDS) : 0;
+    const at = segment.take((counts.length + 1) * 4);
+    const offsets = new Uint32Array(buffer, at, counts.length + 1);
+    counts.forEach((count, row) => {
+      offsets[row + 1] = (offsets[row] as number) + count;
+    });
+    new Uint32Array(buffer, segment.slot + segment.scratch.rows, counts.length).set([...counts.keys()]);
+    const query = Float32Array.from({ length: tokens * dim }, () => random() * 4 - 2);
+    const matrix = { element: 'product', metric, offset, stride, dim, product: { codebook, partDim } } as const;
+    const sums = [...segment.kernels.maxSim(segment.slot, matrix, at, counts.length, query)];
+    return { sums, asked, work: segment.kernels.takeScored() };
+  });
+  return scored as [(typeof scored)[0], (typeof scored)[0]];
+}
+
+test('MaxSim by product codes with eight vectors of the query at once is that with one after the other, but for the rounding of tables', () => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        partDim: fc.constantFrom(1, 2, 4, 8, 16),
+        metric: fc.constantFrom<Metric>('dot', 'l2', 'l1'),
+        dim: fc.constantFrom(...DIMS),
+        counts: fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 }),
+        tokens: fc.integer({ min: 1, max: 19 }),
+        seed: fc.nat(),
+      }),
+      (options) => {
+        const [together, each] = productScores(options);
+        const { dim, tokens, partDim } = options;
+        const parts = Math.ceil(dim / partDim);
+        assert.equal(together.asked, Math.ceil(tokens / 8));
+        assert.ok(each.asked >= tokens);
+        assert.equal(together.work, each.work);
+        // A component is worth 9 at most, and a step is at most a 65,000th of what all are worth; each part rounds by half a step.
+        const tolerance = tokens * (9 * dim) * (parts / 65_000 + 1e-5);
+        each.sums.forEach((sum, row) => {
+          assert.ok(Math.abs((together.sums[row] as number) - sum) <= tolerance, `row ${row}: ${together.sums[row]} instead of ${sum}`);
+        });
+      },
+    ),
+    { seed: SEED, numRuns: 100 },
+  );
+});
+
+test('MaxSim by product codes with more parts than tables have room for takes one vector of the query after the other', () => {
+  assert.equal(maxSimTableBytes({ kind: 'product', partDim: 1 }, 129), 0);
+  const [together, each] = productScores({ partDim: 1, metric: 'dot', dim: 129, counts: [3, 1], tokens: 9, seed: SEED });
+  assert.deepEqual(together, each);
 });
 
 test('MaxSim stops at the time limit', () => {

@@ -3,6 +3,7 @@
 export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admission';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
+export { maxSimTables, packTables } from './maxsim-tables';
 export { fillTables, nearestCentroids } from './quantized';
 export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';

@@ -171,7 +171,8 @@ function multiFacts(
   search: NearestSearch,
   k: number,
 ): SegmentFacts {
-  return { ...factsOf(view, vector, snapshot, { params, search }, k, null), indexedOnly: false };
+  const facts = factsOf(view, vector, snapshot, { params, search }, k, null);
+  return { ...facts, indexedOnly: false, codes: facts.codes && { ...facts.codes, summed: true } };
 }
 
 /**

@@ -115,6 +115,40 @@ test('a sealed segment leaves out rows by their codes and answers as a scan of i
   }
 });
 
+test('product codes of a sealed segment hold the best, which the originals put in order; exact searches leave them alone', async () => {
+  const random = randomOf(SEED);
+  const fixture = new CollectionFixture({
+    ...configOf({ m: { size: 16, distance: 'Cosine', multivector_config: { comparator: 'max_sim' } } }),
+    quantization_config: { product: { compression: 'x32' } },
+  });
+  fixtures.push(fixture);
+  const words = Array.from({ length: 200 }, () => Array.from({ length: 16 }, () => random() - random()));
+  const near = (word: readonly number[]) => word.map((x) => x + 0.2 * (random() - random()));
+  const text = (count: number) => Array.from({ length: count }, () => near(words[Math.floor(random() * words.length)] as number[]));
+  const points = Array.from({ length: 3000 }, (_, id): TestPoint => ({ id, vectors: { m: text(6) } }));
+  await fixture.addSealed(points, true);
+  const [view] = fixture.snapshot().segments;
+  assert.ok(view);
+  let held = 0;
+  for (let round = 0; round < 20; round++) {
+    const { m } = (points[Math.floor(random() * points.length)] as TestPoint).vectors as { m: number[][] };
+    const value = multi(m.slice(0, 4).map(near));
+    view.reader.takeWork();
+    const hits = found(fixture, value, 10);
+    // All rows by codes, and 400 by the originals.
+    assert.equal(view.reader.takeWork().rows, (3000 + 400) * 6 * 4);
+    const exact = found(fixture, value, 10, 'm', true);
+    assert.equal(view.reader.takeWork().rows, 3000 * 6 * 4);
+    const scores = new Map(exact.map(({ id, score }) => [id, score]));
+    for (const { id, score } of hits) {
+      if (!scores.has(id)) continue;
+      held++;
+      assert.equal(score, scores.get(id));
+    }
+  }
+  assert.ok(held >= 190, `${held} of 200`);
+});
+
 test('a vector counts as a list of one, rows are scored as they are found, and other values are refused', () => {
   const fixture = collectionOf('Dot');
   fixture.addAppendable([
