@@ -28,6 +28,8 @@ export interface PointsCall {
   readonly trace?: CallTrace | undefined;
   /** When the client stops waiting, by `nowMs` of the services; left out where that is not known. */
   readonly deadlineMs?: number;
+  /** Milliseconds that the client has waited for this node already: its time counts from then on. */
+  readonly heldMs?: number | undefined;
   /** For a read that quick ones should not wait for, as far as that is known. */
   readonly heavy?: HeavyRead | undefined;
   /** As in `RawRequest`; 0 as none. */
@@ -52,6 +54,7 @@ export function pointsRequest({ hardwareReporting, nowMs, slow }: PointsServices
     explain,
     deadlineMs = Number.POSITIVE_INFINITY,
     heavy,
+    heldMs = 0,
     message,
     paid = 0,
     path,
@@ -60,7 +63,7 @@ export function pointsRequest({ hardwareReporting, nowMs, slow }: PointsServices
     trace,
     unknownFields,
   } = call;
-  const ownMs = nowMs() + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
+  const ownMs = nowMs() - Math.floor(heldMs) + (timeoutSeconds === undefined ? DEFAULT_TIMEOUT_MS : timeoutSeconds * 1000);
   const grants = grantsOf(caller);
   return {
     path,

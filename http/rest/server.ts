@@ -152,9 +152,9 @@ function putInFront(server: Server, take: (socket: Socket) => void): (socket: So
   };
 }
 
-function fastCall({ body, found, head, isGone, trace }: FastRequest): RestCall {
+function fastCall({ body, found, head, heldMs, isGone, trace }: FastRequest): RestCall {
   const field = (name: string): string | undefined => headField(head, name);
-  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, isGone, field, trace };
+  return { ...found, route: ROUTES[found.at] as PlainRoute, url: head.url, body: () => body, heldMs, isGone, field, trace };
 }
 
 function createApp(door: Door, onServer: (server: Server) => void): FastifyInstance {

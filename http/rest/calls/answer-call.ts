@@ -43,6 +43,8 @@ export interface RestCall {
   /** Whether the client has gone away. */
   readonly isGone: () => boolean;
   /** As in `PointsCall`. */
+  readonly heldMs?: number | undefined;
+  /** As in `PointsCall`. */
   readonly heavy?: HeavyRead | undefined;
   /** As in `PointsCall`. */
   readonly paid?: number | undefined;
@@ -128,11 +130,12 @@ function perform(services: DoorServices, call: RestCall, started: number): Promi
 }
 
 async function read(services: DoorServices, route: ReadRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { caller, heavy, path, query, trace } = call;
+  const { caller, heavy, heldMs, path, query, trace } = call;
   const parameters = checkedRead(route.engine, path, query);
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
-  const raw = pointsRequest(services, { path, query: query as Query, body, ...parameters, caller, heavy, trace, unknownFields });
+  const own = { path, query: query as Query, body, caller, heavy, heldMs, trace, unknownFields };
+  const raw = pointsRequest(services, { ...own, ...parameters });
   call.explain = raw.explain;
   const result = await services.node.read(path.collection_name as string, route.engine, raw);
   noteUnknown(services, route, unknownFields);
@@ -140,12 +143,12 @@ async function read(services: DoorServices, route: ReadRoute, call: RestCall, st
 }
 
 async function write(services: DoorServices, route: WriteRoute, call: RestCall, started: number): Promise<RestReply> {
-  const { caller, paid, path, query, trace } = call;
+  const { caller, heldMs, paid, path, query, trace } = call;
   const { wait, timeoutSeconds } = checkedWrite(path, query);
   const body = await bodyOf(call);
   const unknownFields = noUnknownFields(services.unknownFields.refuse);
   const own = { path, query: query as Query, body, caller, consistency: undefined, timeoutSeconds, trace, unknownFields };
-  const raw = pointsRequest(services, { ...own, paid });
+  const raw = pointsRequest(services, { ...own, heldMs, paid });
   const result = await services.node.write(path.collection_name as string, route.engine, wait, raw);
   noteUnknown(services, route, unknownFields);
   return resultReply(result, services.monotonicMs() - started, raw);

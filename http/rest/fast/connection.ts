@@ -21,6 +21,8 @@ export interface FastRequest {
   readonly found: FoundRequest;
   /** In a buffer of its own. */
   readonly body: Uint8Array;
+  /** Milliseconds that its client has waited for this thread, which did other things while the body came. */
+  readonly heldMs: number;
   readonly isGone: () => boolean;
   /** Of the client; empty: it is gone. */
   readonly address: () => string;
@@ -45,6 +47,8 @@ export interface FastServer {
   /** The connection is closed or handed on. */
   forget(connection: FastConnection): void;
   nowMs(): number;
+  /** Milliseconds that this thread has not been idle since it began. */
+  activeMs(): number;
 }
 
 /** A request whose body is on its way. */
@@ -52,6 +56,8 @@ interface Incoming {
   readonly head: RequestHead;
   readonly found: FoundRequest;
   readonly body: GrowingBytes;
+  /** How long the thread had not been idle when the head had come; null: the body came with it. */
+  activeMs: number | null;
 }
 
 /** As Node's HTTP server has them. */
@@ -206,11 +212,12 @@ export class FastConnection implements BytesTaker {
       if (incoming === null || !incoming.body.isWhole) return;
       this.#incoming = null;
       this.#isBusy = true;
-      const { body, found, head } = incoming;
+      const { activeMs, body, found, head } = incoming;
       const answer = this.server.answer({
         head,
         found,
         body: body.buffer,
+        heldMs: activeMs === null ? 0 : this.server.activeMs() - activeMs,
         isGone: this.#isGone,
         address: this.#address,
         onGone: this.#onGone,
@@ -240,9 +247,10 @@ export class FastConnection implements BytesTaker {
       this.#handOn();
       return null;
     }
-    const incoming = { head, found, body: new GrowingBytes(this.server.ledger, head.bodyBytes) };
+    const incoming: Incoming = { head, found, body: new GrowingBytes(this.server.ledger, head.bodyBytes), activeMs: null };
     this.#incoming = incoming;
     this.#unread = this.#fill(incoming, unread.subarray(head.bytes));
+    if (!incoming.body.isWhole) incoming.activeMs = this.server.activeMs();
     return this.#incoming;
   }
 

@@ -17,6 +17,8 @@ export interface FrontOptions {
   readonly refuse: (found: FoundRequest) => RestReply;
   readonly answer: (request: FastRequest) => RestReply | null | Promise<RestReply | null>;
   readonly handOn: (socket: Socket) => void;
+  /** As in `FastServer`. Default: as Node.js counts it. */
+  readonly activeMs?: () => number;
 }
 
 const CHECK_EVERY_MS = 5000;
@@ -88,5 +90,9 @@ export class FastFront implements FastServer {
 
   nowMs(): number {
     return steadyNowMs();
+  }
+
+  activeMs(): number {
+    return this.options.activeMs?.() ?? performance.eventLoopUtilization().active;
   }
 }

@@ -207,12 +207,12 @@ export class ReaderDoor {
 
   /** Hands a write on, if it is not refused for its rate. */
   #write(request: FastRequest, row: DoorRow & { kind: 'write' }, startedMs: number): RestReply | Promise<RestReply | null> {
-    const { body, found } = request;
+    const { body, found, heldMs } = request;
     const { caller, path, query } = found;
     const paid = paidFor(this.reader, caller, row.engine, () => {
       const { timeoutSeconds } = checkedWrite(path, query);
       const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
-      const raw = (): RawRequest => pointsRequest(this.#services, { ...own, consistency: undefined, timeoutSeconds });
+      const raw = (): RawRequest => pointsRequest(this.#services, { ...own, consistency: undefined, timeoutSeconds, heldMs });
       return { name: path.collection_name as string, request: raw };
     });
     if (typeof paid === 'number') return this.#ask(request, undefined, paid);
@@ -221,7 +221,7 @@ export class ReaderDoor {
 
   /** The reply to a read, or as `readAlone`. */
   #read(request: FastRequest, row: DoorRow, startedMs: number): ReadReply | Promise<ReadReply> {
-    const { body, found, trace } = request;
+    const { body, found, heldMs, trace } = request;
     const { caller, path, query } = found;
     try {
       if (isInDoubt(caller)) return null;
@@ -232,7 +232,7 @@ export class ReaderDoor {
       if (refused !== null) return refusalReply(refused, row, performance.now() - startedMs);
       const unknownFields = noUnknownFields(this.settings.refuseUnknown);
       const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
-      const raw = pointsRequest(this.#services, { ...own, ...parameters, trace, unknownFields });
+      const raw = pointsRequest(this.#services, { ...own, ...parameters, heldMs, trace, unknownFields });
       const result = this.reader.readAlone(name, row.engine, raw);
       const reply = (answer: AloneAnswer): ReadReply => {
         if (answer === null || answer === 'heavy') return answer;
@@ -285,13 +285,14 @@ export class ReaderDoor {
     return this.#ask(request, heavy);
   }
 
-  #ask({ body, found, head, trace }: FastRequest, heavy?: HeavyRead, paid = 0): Promise<RestReply | null> {
+  #ask({ body, found, head, heldMs, trace }: FastRequest, heavy?: HeavyRead, paid = 0): Promise<RestReply | null> {
     const id = this.#nextId++;
     const { at, path } = found;
     const transfer = body.length > 0 ? [body.buffer as ArrayBuffer] : [];
     const { credential, query, url } = head;
     const fields = idFields((name) => headField(head, name));
-    this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy, paid, isTraced: trace !== undefined }, transfer);
+    const times = { heldMs, postedMs: steadyNowMs(), isTraced: trace !== undefined };
+    this.#post({ kind: 'call', id, at, url, path, query, credential, body, fields, heavy, paid, ...times }, transfer);
     return new Promise((resolve) => {
       this.#calls.set(id, (reply, told) => {
         if (trace !== undefined) takeTrace(trace, told);

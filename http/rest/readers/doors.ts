@@ -5,6 +5,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { type CallTrace, emptyTrace } from '../../../protocols/model/explanation.js';
 import type { OperationName } from '../../../protocols/openapi/operations.js';
+import { steadyNowMs } from '../../../storage/threads/clock.js';
 import { callerFrom } from '../../access/door-access.js';
 import { type DoorThreads, laneOf, ReaderServers } from '../../context/reader-servers.js';
 import type { DoorServices } from '../../context/services.js';
@@ -53,7 +54,7 @@ export async function openRestInReaders(
       services.slow.note(message.request);
       return;
     }
-    const { at, body, credential, fields, heavy, id, isTraced, paid, path, query, url } = message;
+    const { at, body, credential, fields, heavy, heldMs, id, isTraced, paid, path, postedMs, query, url } = message;
     const trace: CallTrace | undefined = isTraced ? emptyTrace() : undefined;
     const reply = await answerCall(services, false, {
       route: ROUTES[at] as PlainRoute,
@@ -65,6 +66,7 @@ export async function openRestInReaders(
       body: () => body,
       isGone: () => heavy?.gone[0] === 1,
       heavy,
+      heldMs: heldMs + steadyNowMs() - postedMs,
       paid,
       field: (name) => fields[name],
       trace,

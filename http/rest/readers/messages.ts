@@ -68,6 +68,9 @@ export interface DoorCall {
   readonly body: Uint8Array;
   /** Headers with ids. */
   readonly fields: Readonly<Record<string, string>>;
+  /** As in `FastRequest`, and when the call was made (`steadyNowMs()`): the client also waits until the main thread takes it. */
+  readonly heldMs: number;
+  readonly postedMs: number;
   /** A read that quick ones should not wait for. */
   readonly heavy: HeavyRead | undefined;
   /** Tokens that the reader has taken for a write. */

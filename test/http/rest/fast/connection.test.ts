@@ -180,6 +180,49 @@ async function openCollection(t: TestContext, options: HarnessOptions): Promise<
   return harness;
 }
 
+test('a request’s time counts while its thread does other things, and not while its client sends slowly', async (t) => {
+  const { ledger } = fakeMemory();
+  let activeMs = 1000;
+  const heads: (() => void)[] = [];
+  const heldMs: number[] = [];
+  const front = new FastFront({
+    maxBodyBytes: 1000,
+    findRequest: () => {
+      heads.shift()?.();
+      return { at: 0, path: {}, query: {}, caller: ANYONE };
+    },
+    ledger,
+    encoder: new AnswerEncoder({ minBytes: null, ledger, isMain: true }),
+    refuse: () => jsonReply(429, Buffer.from('full')),
+    answer: (request) => {
+      heldMs.push(request.heldMs);
+      return jsonReply(200, Buffer.from('1'));
+    },
+    handOn: (socket) => socket.destroy(),
+    activeMs: () => activeMs,
+  });
+  const server: Server = createServer({ allowHalfOpen: true }, (socket) => front.take(socket)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = await connected((server.address() as { port: number }).port);
+  t.after(() => {
+    front.close();
+    front.cut();
+    server.close();
+  });
+  const headCame = new Promise<void>((resolve) => heads.push(resolve));
+  socket.write(`${COUNT}content-length: 2\r\n\r\n{`);
+  await headCame;
+  // As if another body were parsed for so long.
+  activeMs += 250;
+  const first = oneAnswer(socket);
+  socket.write('}');
+  await first;
+  const second = oneAnswer(socket);
+  socket.write(`${COUNT}content-length: 2\r\n\r\n{}`);
+  await second;
+  assert.deepEqual(heldMs, [250, 0]);
+});
+
 /** A front over a server of its own; each request waits for its release. */
 async function openFront(t: TestContext): Promise<{ front: FastFront; port: number; release: (() => void)[] }> {
   const release: (() => void)[] = [];
