@@ -48,8 +48,12 @@ interface Rounds {
 }
 
 const SEARCHES = 1000;
-/** Searches between the first thousand and the later ones. */
+/**
+ * Searches between the first thousand and the later ones, over so many connections that each reader has its part of them: a connection stays with one
+ * reader, and each reader's thread has its own compiled code. The later thousand must not meet one that has searched little.
+ */
 const SEARCHES_BETWEEN = 5000;
+const CONNECTIONS_BETWEEN = 16;
 const UPLOAD_CONNECTIONS = 4;
 
 export async function measureStart(dataset: Dataset, settings: StartSettings, folder: string): Promise<StartFigures[]> {
@@ -115,12 +119,12 @@ async function startFilled(bench: Bench, side: Contender, rounds: Rounds, search
   await restart(side);
   rounds.filledReadyMs.push(side.node.readyMs);
   rounds.filledCpuMs.push(cpuMsOf(side.node.pid));
-  const searches = async (requests: number): Promise<number> => {
-    const { units, use } = await runSlice(bench, side, search, { connections: 1, requests });
+  const searches = async (requests: number, connections = 1): Promise<number> => {
+    const { units, use } = await runSlice(bench, side, search, { connections, requests });
     return use.cpuUs / units;
   };
   rounds.firstUs.push(await searches(SEARCHES));
-  await searches(SEARCHES_BETWEEN);
+  await searches(SEARCHES_BETWEEN, CONNECTIONS_BETWEEN);
   rounds.laterUs.push(await searches(SEARCHES));
 }
 
