@@ -65,6 +65,17 @@ export interface Ranked {
   readonly scores: Float32Array;
 }
 
+/**
+ * When a walk ends before, or after, `ef` rows are found: when the row whose neighbours are to be looked at is `spread` times as far away as the last
+ * of the best `wanted`; with 2 * ef results at the latest.
+ */
+export interface WalkEnd {
+  /** 1 to 64. */
+  readonly wanted: number;
+  /** More than 1. Of distances, for `dot` and `l2` of their squares. */
+  readonly spread: number;
+}
+
 export interface Kernels {
   /**
    * Writes the query into the slot, as f32 and, for a matrix of codes, as these are scored with it.
@@ -88,14 +99,15 @@ export interface Kernels {
   /**
    * HNSW search: greedy descent, then the ef best of level 0 (ef >= 1, any size), best k of them.
    * Rows that don't count are walked through but not returned. `narrow`: the filter lets few rows through, so the
-   * walk scores only rows that count and reaches them over two hops (ACORN-1).
+   * walk scores only rows that count and reaches them over two hops (ACORN-1). `end`: left out, only ef ends the walk; with `dot`
+   * for vectors of length 1 only, whose distances scores tell.
    */
   walk(
     slot: number,
     matrix: Matrix,
     graph: Graph,
     admission: Admission,
-    options: { ef: number; k: number; rows: number; narrow: boolean },
+    options: { ef: number; k: number; rows: number; narrow: boolean; end?: WalkEnd | undefined },
   ): Ranked;
   /**
    * MaxSim of the `count` rows at scratch `rows`, each with one vector at least: over the query's vectors the sum of the

@@ -17,6 +17,7 @@ import {
   type Metric,
   type ProductCodes,
   type Ranked,
+  type WalkEnd,
 } from './kernel-api.js';
 import { CENTROIDS, codeShape, MAX_SIM_LANES, maxSimTableBytes } from './quantizer-spec.js';
 import type { LevelCoder } from './quantizers/levels.js';
@@ -58,6 +59,7 @@ interface Exports {
   scan(from: number, to: number, k: number, chunk: number, heap: number, out: number): number;
   gather(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   rescore(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
+  setWalkEnd(wanted: number, spread: number, lead: number): void;
   walk(rows: number, ef: number, k: number, narrow: number): number;
   scoreEach(rows: number, count: number, chunk: number, out: number): number;
   maxSim(rows: number, count: number, offsets: number, chunk: number, sums: number): number;
@@ -202,7 +204,7 @@ class MemoryKernels implements Kernels {
     matrix: Matrix,
     graph: Graph,
     admission: Admission,
-    options: { ef: number; k: number; rows: number; narrow: boolean },
+    options: { ef: number; k: number; rows: number; narrow: boolean; end?: WalkEnd | undefined },
   ): Ranked {
     const { rows } = options;
     if (rows === 0) return this.#ranked(slot, 0);
@@ -213,6 +215,7 @@ class MemoryKernels implements Kernels {
     this.#setAdmission(admission);
     this.#exports.setGraph(graph.level0, graph.m0, graph.upperIndex, graph.upper, graph.m, graph.entryRow, graph.maxLevel);
     this.#exports.setWalkScratch(slot + visited, slot + candidates, slot + results, slot + neighbours);
+    this.#exports.setWalkEnd(options.end?.wanted ?? 1, options.end?.spread ?? 0, matrix.metric === 'dot' ? 1 : 0);
     return this.#ranked(slot, this.#exports.walk(rows, ef, k, options.narrow ? 1 : 0));
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import usearch from 'usearch';
-import { type Admission, type Graph, KernelExpired, type Matrix, type Ranked } from '../../vectors/kernel-api.js';
+import { type Admission, type Graph, KernelExpired, type Matrix, type Ranked, type WalkEnd } from '../../vectors/kernel-api.js';
 import { chooseCodes, encodeCodes } from '../../vectors/quantize.js';
 import { referenceScore, referenceTop } from '../../vectors/reference.js';
 import { GraphFileError, graphPlan, readUsearchGraph, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
@@ -157,6 +157,38 @@ for (const scene of SCENES) {
     }
   });
 }
+
+test('a walk that ends by distance finds as much as by ef alone, scores fewer rows, and never comes back with too few', () => {
+  const world = makeWorld(values, readUsearchGraph(file));
+  const { kernels, slot } = world.segment;
+  const queries = makeRows(200, 2);
+  for (const [narrow, passes] of [
+    [false, () => true],
+    [false, (row: number) => row % 2 === 0],
+    [true, (row: number) => row % 7 === 0],
+    [true, (row: number) => row % 600 === 17],
+  ] as const) {
+    const admission = world.segment.admit(passes);
+    const wanted = Math.min(10, kernels.countAdmitted(ROWS, admission));
+    const tally = (end: WalkEnd | undefined): { found: number; scored: number } => {
+      kernels.takeScored();
+      let found = 0;
+      for (let index = 0; index < 200; index++) {
+        const query = queries.subarray(index * DIM, index * DIM + DIM);
+        kernels.setQuery(slot, world.floats, query);
+        const ranked = kernels.walk(slot, world.floats, world.graph, admission, { ef: 60, k: 10, rows: ROWS, narrow, end });
+        assert.equal(ranked.count, wanted);
+        found += recall(ranked, exact(world, query, passes));
+      }
+      return { found, scored: kernels.takeScored() };
+    };
+    const byEf = tally(undefined);
+    const byDistance = tally({ wanted: 10, spread: 1.4 });
+    assert.ok(byDistance.found >= byEf.found - 0.5, `${narrow}: ${byDistance.found} of 200 instead of ${byEf.found}`);
+    // All of five rows are scored, one by one at the end.
+    if (wanted === 10) assert.ok(byDistance.scored < byEf.scored * 0.9, `${narrow}: ${byDistance.scored} rows instead of ${byEf.scored}`);
+  }
+});
 
 function walkFloats(world: World, query: Float32Array, admission: Admission, ef: number, narrow: boolean): Ranked {
   const { kernels, slot } = world.segment;

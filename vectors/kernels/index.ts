@@ -9,4 +9,4 @@ export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scoreEach } from './scan';
 export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
-export { setGraph, setWalkScratch, takeHops, walk } from './walk';
+export { setGraph, setWalkEnd, setWalkScratch, takeHops, walk } from './walk';

@@ -6,15 +6,18 @@
  * - **Walk-W2** `candidates` and `results` have room for every row: a row enters each at most once.
  * - **Walk-W3** if fewer than `ef` results are found while more rows count, the graph has parts that the walk can't reach (or
  *   that the filter cuts off); the rows left over are scored one by one, so that a search is never short of results.
+ * - **Walk-W4** with a spread, the walk ends as soon as the candidate to be opened lies so much farther away than the last of the wanted
+ *   results (Adaptive Beam Search: arXiv 2505.15636), but not before there are `k`; and not later than with `2 * ef` results that are nearer.
  */
 
 import { admitted, alive, hasBit, wordOf } from './admission';
-import { drain, dropRoot, keyOf, push, replaceRoot, rowOf } from './heap';
+import { drain, dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
 import { expired, HOPS_PER_CHECK } from './host';
 import { noteTouched, scoreScattered } from './score';
 
-/** Rows of one batch to be scored, at most; `neighbours` holds as many rows and scores. */
-const BATCH: u32 = 2048;
+/** Rows of one batch to be scored, at most; `neighbours` holds as many rows and scores, and the keys of the nearest results behind them. */
+const BATCH: u32 = 1984;
+const NEAREST_OFFSET: usize = (<usize>BATCH) << 3;
 
 const NONE: u32 = 0xffff_ffff;
 
@@ -36,6 +39,16 @@ let resultCount: u32 = 0;
 let resultMax: u32 = 0;
 let batchCount: u32 = 0;
 let bestKey: i64 = 0;
+/** The best `wanted` results, the worst of them at the root. */
+let nearestCount: u32 = 0;
+let wanted: u32 = 0;
+/** Of distances (of their squares, where scores are squares); 0: only ef ends a walk. */
+let spread: f32 = 0;
+/** A row's distance is `lead - score`. */
+let lead: f32 = 0;
+let resultMin: u32 = 0;
+/** The walk has ended by Walk-W4. */
+let spreadOut: bool = false;
 /** Rows of level 0 whose neighbours were looked at. */
 let hops: u32 = 0;
 
@@ -64,6 +77,13 @@ export function setWalkScratch(newVisited: usize, newCandidates: usize, newResul
   batch = neighbours;
 }
 
+/** When walks end (Walk-W4). newWanted: 1 to 64. */
+export function setWalkEnd(newWanted: u32, newSpread: f32, newLead: f32): void {
+  wanted = newWanted;
+  spread = newSpread;
+  lead = newLead;
+}
+
 /** Since the last call. */
 export function takeHops(): u32 {
   const count = hops;
@@ -73,13 +93,16 @@ export function takeHops(): u32 {
 
 /**
  * The k best of the ef best rows that the walk finds, as `drain` writes them, in `results`. rows: rows of the segment;
- * ef and k at most `rows`. -1: the time limit has passed.
+ * k at most ef, ef at most `rows`. -1: the time limit has passed.
  */
 export function walk(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
   memory.fill(visited, 0, (<usize>((rows + 31) >> 5)) << 2);
   candidateCount = 0;
   resultCount = 0;
-  resultMax = ef;
+  resultMax = spread == 0 ? ef : min(2 * ef, rows);
+  resultMin = k;
+  nearestCount = 0;
+  spreadOut = false;
   batchCount = 0;
   bestKey = i64.MIN_VALUE;
   if (entryRow == NONE) return 0;
@@ -87,7 +110,7 @@ export function walk(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
   absorb();
   for (let level = maxLevel; level > 0; level--) descend(level);
   if (narrow ? jump() : stroll()) return -1;
-  if (resultCount < ef && scoreRest(rows)) return -1;
+  if (resultCount < ef && !spreadOut && scoreRest(rows)) return -1;
   // `drain` must not write over the heap that it reads.
   memory.copy(candidates, results, (<usize>resultCount) << 3);
   return drain(candidates, resultCount, k, results);
@@ -111,7 +134,7 @@ function stroll(): bool {
   let hop: u32 = 1;
   for (; candidateCount > 0; hop++) {
     const key = load<i64>(candidates);
-    if (resultCount == resultMax && key < load<i64>(results)) break;
+    if ((resultCount == resultMax && key < load<i64>(results)) || isSpreadOut(key)) break;
     if (hop % HOPS_PER_CHECK == 0 && expired()) return true;
     dropRoot<bool>(candidates, candidateCount--);
     const list = level0 + <usize>rowOf(key) * level0Words;
@@ -131,7 +154,7 @@ function jump(): bool {
   let hop: u32 = 1;
   for (; candidateCount > 0; hop++) {
     const key = load<i64>(candidates);
-    if (resultCount == resultMax && key < load<i64>(results)) break;
+    if ((resultCount == resultMax && key < load<i64>(results)) || isSpreadOut(key)) break;
     if (hop % (HOPS_PER_CHECK / 4) == 0 && expired()) return true;
     dropRoot<bool>(candidates, candidateCount--);
     const list = level0 + <usize>rowOf(key) * level0Words;
@@ -162,6 +185,15 @@ function jump(): bool {
   }
   hops += hop - 1;
   return false;
+}
+
+/** Whether a walk that is to open this candidate has found enough (Walk-W4). */
+// @ts-ignore: decorator
+@inline
+function isSpreadOut(key: i64): bool {
+  if (spread == 0 || nearestCount < wanted || resultCount < resultMin) return false;
+  spreadOut = lead - scoreOf(key) > spread * (lead - scoreOf(load<i64>(batch + NEAREST_OFFSET)));
+  return spreadOut;
 }
 
 /** Scores the rows that count and were not visited (Walk-W3). True: the time limit has passed. */
@@ -215,10 +247,19 @@ function absorb(): void {
     if (resultCount == resultMax) {
       if (key < load<i64>(results)) continue;
       push<bool>(candidates, candidateCount++, key);
-      if (admitted(row)) replaceRoot<u8>(results, resultCount, key);
+      if (!admitted(row)) continue;
+      replaceRoot<u8>(results, resultCount, key);
     } else {
       push<bool>(candidates, candidateCount++, key);
-      if (admitted(row)) push<u8>(results, resultCount++, key);
+      if (!admitted(row)) continue;
+      push<u8>(results, resultCount++, key);
     }
+    if (spread != 0) keepNearest(key);
   }
+}
+
+function keepNearest(key: i64): void {
+  const nearest = batch + NEAREST_OFFSET;
+  if (nearestCount < wanted) push<u8>(nearest, nearestCount++, key);
+  else if (key > load<i64>(nearest)) replaceRoot<u8>(nearest, nearestCount, key);
 }

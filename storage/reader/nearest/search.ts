@@ -13,7 +13,8 @@ import { mergeRanked, type Page } from '../../../query/merge.js';
 import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
 import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
-import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
+import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked, type WalkEnd } from '../../../vectors/kernel-api.js';
+import { walkEnd } from '../../../vectors/walk-end.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
 import { seePlan } from '../../explain/seen-plans.js';
@@ -32,6 +33,7 @@ import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { type Hit, hitOf } from './hit.js';
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
 import { nearestSparse, ROW_COST, scoreSparseRows } from './sparse-search.js';
+import { walkProfile } from './walk-profile.js';
 
 /** What nearest points are wanted. */
 export interface NearestSearch {
@@ -109,12 +111,13 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   note?.mark('plan');
   if (plan.kind === 'none') return [];
   view.reader.deadline.claim({ kind: 'planned', ns: planNs(facts, plan) });
-  const walked = plan.kind === 'walk' && plan.graph === 'value' && values !== null ? { ...vector, graph: values.graph } : vector;
+  const ofValue = plan.kind === 'walk' && plan.graph === 'value' && values !== null;
+  const walked = ofValue ? { ...vector, graph: values.graph } : vector;
   try {
     const found =
       task.params.datatype === 'uint8' && task.params.distance === 'Cosine'
         ? scanUint8Cosine(view, vector, task, bits, k)
-        : hits(view, task, runPlan(view, walked, task.values, plan, admission, k), plan.useCodes && !plan.rescore);
+        : hits(view, task, runPlan(view, walked, task, plan, admission, k), plan.useCodes && !plan.rescore);
     note?.answered('hits', found.length);
     return found;
   } catch (error) {
@@ -197,14 +200,15 @@ function valueFacts(walk: ValueWalk | null): SegmentFacts['valueGraph'] {
 function runPlan(
   view: SegmentView,
   vector: VectorReader,
-  values: Float32Array,
+  { params, values }: Task,
   plan: Exclude<SegmentPlan, { kind: 'none' }>,
   admission: Admission,
   k: number,
 ): Ranked {
   const { kernels, slot } = view.reader;
-  const run: Run = { view, kernels, slot, admission };
   const { codes, original } = vector;
+  const end = endOf(view, vector, params.distance, plan, k);
+  const run: Run = { view, kernels, slot, admission, end };
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
     if (!plan.rescore || codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
@@ -220,6 +224,13 @@ function runPlan(
   if (original === null) return rankAllFiled(run, vector, values, k);
   kernels.setQuery(slot, original, values);
   return firstPass(run, vector, original, plan, Math.max(k, plan.keep), k);
+}
+
+/** When a walk for the best k has found enough; the slot's query and lists are used. Graphs of single payload values have no profile. */
+function endOf(view: SegmentView, vector: VectorReader, distance: Distance, plan: SegmentPlan, k: number): WalkEnd | undefined {
+  if (plan.kind !== 'walk' || plan.graph !== 'whole') return undefined;
+  const matrix = plan.useCodes ? vector.codes : vector.original;
+  return matrix === null ? undefined : walkEnd(walkProfile(view, vector, matrix, distance), k, plan.ef);
 }
 
 /** Whether codes and query are exact, so that the originals would give the same scores. */
@@ -244,6 +255,7 @@ interface Run {
   readonly kernels: Kernels;
   readonly slot: number;
   readonly admission: Admission;
+  readonly end: WalkEnd | undefined;
 }
 
 /** keep: rows wanted of this pass. k: how many the plan has to come up with. */
@@ -257,8 +269,9 @@ function firstPass(
 ): Ranked {
   if (plan.kind === 'gather') return gather(run, matrix, keep);
   if (plan.kind === 'scan' || vector.graph === null) return scan(run, matrix, keep);
-  const { view, kernels, slot, admission } = run;
-  const ranked = kernels.walk(slot, matrix, vector.graph, admission, { ef: plan.ef, k: keep, rows: view.rows, narrow: plan.narrow });
+  const { view, kernels, slot, admission, end } = run;
+  const { ef, narrow } = plan;
+  const ranked = kernels.walk(slot, matrix, vector.graph, admission, { ef, k: keep, rows: view.rows, narrow, end });
   const note = explaining()?.of(view);
   note?.scored('walk', matrix.stride);
   if (ranked.count >= k || ranked.count >= kernels.countAdmitted(view.rows, admission)) return ranked;
