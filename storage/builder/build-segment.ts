@@ -29,6 +29,7 @@ import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { encodeTokens } from './encode-tokens.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
+import { knownGraph } from './known-graph.js';
 import { linkSubgraphs } from './link-subgraphs.js';
 import { presentRows } from './matrix.js';
 import type { PayloadSource } from './payload-source.js';
@@ -223,13 +224,9 @@ async function buildVectors(
     let linked = guideOf(coded);
     if (coded.graph !== null) {
       const rows = isWalked(job.spec.config, planned.name) ? present : NO_ROWS;
-      const { vector, report } = await linkVector(
-        draft,
-        linked,
-        rows,
-        { ...task, ...graphSettings(job.spec.config, planned.name) },
-        control,
-      );
+      const settings = graphSettings(job.spec.config, planned.name);
+      const known = knownGraph(job.sources, selection, planned.name, settings, rows.length);
+      const { vector, report } = await linkVector(draft, linked, rows, { ...task, ...settings }, control, rows.length > 0 ? known : null);
       linked = vector;
       graphs.push(report);
     }

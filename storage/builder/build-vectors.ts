@@ -3,7 +3,7 @@
 import type { Distance } from '../../protocols/model/collection.js';
 import { decodeHalf, encodeHalf } from '../../vectors/half.js';
 import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js';
-import { graphPlan, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
+import { graphPlan, type KnownGraph, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import { originalsOffset, readOriginals } from '../segment/originals.js';
@@ -16,6 +16,7 @@ import {
   type GraphElement,
   haveEqualNorms,
   isWorthNext,
+  normalizeSigned,
   RECALL_MIN,
   sampleFidelity,
   signedScale,
@@ -113,6 +114,7 @@ export async function encodeVector(
 /**
  * Builds the graph of one vector and checks its recall, down the ladder of types. `vector.graph` holds the room that is
  * reserved for it; the layout that comes back holds the graph, and no codes where walks are better off with the originals.
+ * known: the graph of some of the rows; the others are put into it. Where that graph's recall is too low, all rows are linked anew.
  */
 export async function linkVector(
   draft: SegmentDraft,
@@ -120,12 +122,21 @@ export async function linkVector(
   present: Uint32Array,
   task: GraphTask,
   control: BuildControl,
+  known: KnownGraph | null = null,
 ): Promise<{ vector: VectorLayout; report: GraphReport }> {
   const { ladder, ...settings } = chooseTypes(draft, vector, present, task.distance);
   const started = control.now();
   let linked = vector;
   let recall = 0;
   let used: GraphElement = 'f32';
+  const report = (element: GraphElement) => ({ name: vector.name, element, recall, milliseconds: Math.round(control.now() - started) });
+  if (known !== null && ladder[0]?.element === 'i8') {
+    linked = await buildGraph(draft, vector, present, { ...task, ...settings, element: 'i8' }, control, known);
+    control.progress('checking merged graph', present.length, present.length);
+    ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct));
+    if (recall >= RECALL_MIN) return { vector: linked, report: report('i8') };
+    await control.checkpoint();
+  }
   for (const [n, type] of ladder.entries()) {
     const { element } = type;
     linked = await buildGraph(draft, vector, present, { ...task, ...settings, element }, control);
@@ -135,7 +146,7 @@ export async function linkVector(
     if (!isWorthNext(recall, settings.metric, type, ladder[n + 1])) break;
     await control.checkpoint();
   }
-  return { vector: linked, report: { name: vector.name, element: used, recall, milliseconds: Math.round(control.now() - started) } };
+  return { vector: linked, report: report(used) };
 }
 
 /** How graphs over a vector's rows are built. */
@@ -168,10 +179,11 @@ async function buildGraph(
   present: Uint32Array,
   task: BuildTask,
   control: BuildControl,
+  known: KnownGraph | null = null,
 ): Promise<VectorLayout> {
   const reserved = vector.graph;
   if (reserved === null) throw new Error(`no room reserved for the graph of '${vector.name}'`);
-  const graph = await linkRows(draft, vector, present, task, control);
+  const graph = await linkRows(draft, vector, present, task, control, known);
   const plan = present.length === 0 ? { ...graphPlan(graph), m: reserved.m, m0: reserved.m0 } : graphPlan(graph);
   if (plan.m !== reserved.m || plan.m0 !== reserved.m0 || plan.upperWords > reserved.upperWords) {
     throw new Error(`graph of '${vector.name}' does not fit: ${JSON.stringify(plan)} in ${JSON.stringify(reserved)}`);
@@ -181,23 +193,36 @@ async function buildGraph(
   return { ...vector, graph: linked };
 }
 
-/** The graph of some rows, their numbers as keys. */
+/** The graph of some rows, their numbers as keys. known: the graph of some of them, in 8 bits. */
 export async function linkRows(
   draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   task: BuildTask,
   control: BuildControl,
+  known: KnownGraph | null = null,
 ): Promise<UsearchGraph> {
   const builder = new GraphBuilder({ ...task, dim: vector.dim });
-  for (let at = 0; at < present.length; at += SLICE_ROWS) {
+  if (known !== null) builder.begin(known, signedSlices(draft, vector, known.keys, task), task.file);
+  const linked = new Set(known?.keys);
+  const others = known === null ? present : present.filter((row) => !linked.has(row));
+  for (let at = 0; at < others.length; at += SLICE_ROWS) {
     await control.checkpoint();
-    control.progress(`building ${task.element} graph`, at, present.length);
-    const rows = present.subarray(at, at + SLICE_ROWS);
+    control.progress(`building ${task.element} graph`, linked.size + at, present.length);
+    const rows = others.subarray(at, at + SLICE_ROWS);
     builder.add(rows, sliceOf(draft, vector, rows, task));
   }
   await control.checkpoint();
   return builder.finish(task.file);
+}
+
+/** Rows in 8 bits, as they lie in usearch's matrix. */
+function* signedSlices(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Generator<Int8Array> {
+  for (let at = 0; at < rows.length; at += SLICE_ROWS) {
+    const slice = sliceOf(draft, vector, rows.subarray(at, at + SLICE_ROWS), task) as Int8Array;
+    normalizeSigned(slice, vector.dim);
+    yield slice;
+  }
 }
 
 /** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */
