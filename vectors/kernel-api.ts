@@ -67,7 +67,7 @@ export interface Ranked {
 
 /**
  * When a walk ends before, or after, `ef` rows are found: when the row whose neighbours are to be looked at is `spread` times as far away as the last
- * of the best `wanted`; with 2 * ef results at the latest.
+ * of the best `wanted`; with 2 * ef results at the latest, 1.25 * ef in a wide walk with a filter.
  */
 export interface WalkEnd {
   /** 1 to 64. */

@@ -10,6 +10,10 @@ export function setAdmission(newDeletedAt: usize, newSequence: u32, newBits: usi
   bits = newBits;
 }
 
+export function isFiltered(): bool {
+  return bits != 0;
+}
+
 // @ts-ignore: decorator
 @inline
 export function admitted(row: u32): bool {
