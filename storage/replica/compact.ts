@@ -12,7 +12,7 @@ import { freeBytes } from '../disk/machine.js';
 import { damagedRecord, STATE_KEY } from '../wal/records.js';
 import { removeSleepRecord } from './sleep-record.js';
 
-const FREE_BYTES_MIN = 16 * 2 ** 20;
+const FREE_BYTES_MIN = 4 * 2 ** 20;
 /** So much stays free on the disk beside the copy. */
 const SPARE_BYTES = 8 * 2 ** 20;
 const FILE = 'data.mdb';

@@ -33,11 +33,11 @@ async function withFreePages(t: TestContext, folder: string): Promise<Replica> {
 const KEPT_IDS = Array.from({ length: KEPT }, (_, id) => id);
 const idsOf = (replica: Replica): number[] => [...replica.points().values()].map(({ payload }) => Number(payload.id)).sort((a, b) => a - b);
 
-test('a database is copied when at least half of it and 16 MB are free, and the disk has room for the copy', () => {
+test('a database is copied when at least half of it and 4 MB are free, and the disk has room for the copy', () => {
   const space = (bytes: number, freeBytes: number) => ({ bytes: bytes * MEBIBYTE, freeBytes: freeBytes * MEBIBYTE });
-  assert.equal(isWorthCompacting(space(32, 16)), true);
-  assert.equal(isWorthCompacting(space(33, 16)), false);
-  assert.equal(isWorthCompacting(space(15, 15)), false);
+  assert.equal(isWorthCompacting(space(8, 4)), true);
+  assert.equal(isWorthCompacting(space(9, 4)), false);
+  assert.equal(isWorthCompacting(space(3, 3)), false);
   assert.equal(hasRoomForCopy(space(100, 60), 48 * MEBIBYTE), true);
   assert.equal(hasRoomForCopy(space(100, 60), 47 * MEBIBYTE), false);
 });
