@@ -52,7 +52,7 @@ const HELP = `npm run bench -- [options]
   --seconds S        length of each measurement, default 3
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
   --requests         the fixed cost of small requests instead: REST and gRPC, cold and warm, per thread, and uploads
-  --start            a start instead: until ready and idle memory without data, until ready and the first requests with --count points
+  --start            a start instead: until ready and idle memory without data, until ready and the first requests with data; also with --dataset mnist
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
@@ -227,7 +227,8 @@ async function benchRequests(): Promise<void> {
 
 async function benchStart(): Promise<void> {
   const count = Number(options.count ?? (options.quick ? 5000 : 60_000));
-  const dataset = makeSynthetic(count, 784, 1000, seed);
+  const isMnist = options.dataset === 'mnist';
+  const dataset = isMnist ? (loadMnist(options.data, seed, count) ?? sample(count)) : makeSynthetic(count, 784, 1000, seed);
   const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
@@ -242,7 +243,7 @@ async function benchStart(): Promise<void> {
       besideName: beside === null ? null : commitOf(beside),
     };
     console.log(`\n${startMarkdown(chapter)}`);
-    keep('start', chapter, startMarkdown(chapter));
+    keep(isMnist ? 'start-mnist' : 'start', chapter, startMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
