@@ -19,7 +19,8 @@ const FIDELITY_GAIN = 0.01;
 /**
  * Of the neighbours that a graph misses, the share that the next type must keep and its own does not. A graph that misses more does so because the data
  * is hard for every type. Random directions, ef 100, of whose neighbours 8 bits keep 0.92 to 0.94: 10,000 × 256, recall 0.84 in 8 bits, 0.85 in 16;
- * 20,000 × 128, 0.81 and 0.82, each for 2.7 times the CPU. Among products the best of all rows are few, and to confuse them costs more.
+ * 20,000 × 128, 0.81 and 0.82, each for 2.7 times the CPU. Among products it is set by vectors of unequal lengths whose graph in 8 bits finds too few:
+ * usearch brings rows of 8 bits to one length, which the fidelity here does not know.
  */
 const BLAME_MIN = { l2sq: 0.75, ip: 0.35 } as const;
 
