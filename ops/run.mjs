@@ -211,7 +211,7 @@ async function test(patterns) {
   const brought = broughtNode();
   if (patterns.length > 0 || brought === null || versionOf(OWN_NODE) === versionOf(brought)) return;
   say('once more on the other runtime: servers');
-  await testWith(OWN_NODE, SERVERS_ON_BOTH, { TROUPE_RUNTIME: 'own', TROUPE_KILLS: '20' });
+  await testWith(OWN_NODE, SERVERS_ON_BOTH, { TROUPE_RUNTIME: 'own', TROUPE_KILLS: '15' });
   say('once more on the other runtime: vectors and the start');
   await testWith(brought, ENGINE_ON_BOTH);
 }

@@ -14,7 +14,7 @@ import type { RestClient } from '../../ops/rest-client.js';
 import { testSeed } from '../seed.js';
 import { type NodeUnderTest, nodeFor, type Point, type ScoredPoint, sortedById, temporaryFolder, untilIndexed } from './support.js';
 
-const KILLS = Number(process.env.TROUPE_KILLS ?? 52);
+const KILLS = Number(process.env.TROUPE_KILLS ?? 36);
 const WRITERS = 4;
 /** Groups of points that each writer changes; a group is always written as one batch. */
 const GROUPS_PER_WRITER = 12;

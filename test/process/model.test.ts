@@ -17,7 +17,7 @@ import { checkRecall, createCollections, playRound, summary, untilBuilt } from '
 import { Model } from './model/state.js';
 import { type NodeUnderTest, nodeFor, temporaryFolder } from './support.js';
 
-const ROUNDS = Number(process.env.TROUPE_ROUNDS ?? 90);
+const ROUNDS = Number(process.env.TROUPE_ROUNDS ?? 60);
 /** Rounds between two ends of the process. */
 const LIFE = 15;
 
