@@ -129,7 +129,9 @@ if (options.start) {
 }
 if (options.writes) {
   await benchWrites();
-} else if (options.collections) {
+  process.exit(0);
+}
+if (options.collections) {
   await benchCollections();
   process.exit(0);
 }
