@@ -51,9 +51,14 @@ export function walkEnd(profile: DistanceProfile | null, wanted: number, ef: num
   return spread > 1 ? { wanted, spread } : undefined;
 }
 
-/** Beyond the last rank distances are taken to grow as they do over the last doubling. */
+/**
+ * Beyond the last rank distances are taken to grow as they do over the last doubling, but not faster than over all of them: where small clusters end
+ * within the profile, their step would be taken to go on.
+ */
 function growthAt(profile: DistanceProfile, rank: number): number {
   const last = profile[PROFILE_RANKS - 1] as number;
   if (rank <= PROFILE_RANKS) return profile[rank - 1] as number;
-  return last + (last - (profile[PROFILE_RANKS / 2 - 1] as number)) * Math.log2(rank / PROFILE_RANKS);
+  const lastDoubling = last - (profile[PROFILE_RANKS / 2 - 1] as number);
+  const anyDoubling = (last - (profile[0] as number)) / Math.log2(PROFILE_RANKS);
+  return last + Math.min(lastDoubling, anyDoubling) * Math.log2(rank / PROFILE_RANKS);
 }

@@ -21,6 +21,14 @@ test('distances grow beyond the profile as they do over its last doubling', () =
   near(walkEnd(distanceProfile('l2', [scores(0, 0.5)]), 10, 1000)?.spread, 1 + 0.7 * (10 - 1));
 });
 
+test('a step near the end of the profile, where clusters end, is not taken to go on beyond it', () => {
+  const stepped = scores(0, 0.5).map((score, rank) => (rank < 60 ? score : 4 * score));
+  const profile = distanceProfile('l2', [Float32Array.from(stepped)]);
+  // Over all six doublings squared distances grow 32 times, so by 2 ** (5 / 6) in the next one: less than by the step's 5.66.
+  const growth = 4 * Math.sqrt(6.4) * 2 ** (5 / 6);
+  near(walkEnd(profile, 10, 128)?.spread, 1 + 0.7 * (growth - 1));
+});
+
 test('scores of cosine tell distances by what they lack of 1', () => {
   near(walkEnd(distanceProfile('dot', [scores(1, 0.5, 0.001)]), 10, 40)?.spread, 1.8);
 });
