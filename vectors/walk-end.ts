@@ -43,9 +43,14 @@ export function distanceProfile(metric: Metric, ranked: readonly Float32Array[])
 /** Below it distances are mostly errors of rounding. */
 const DISTANCE_MIN = 1e-5;
 
+/** Whether walks with `ef` for the best `wanted` rows may end by distance, so that a profile is of use. */
+export function endsByDistance(wanted: number, ef: number): boolean {
+  return wanted >= 1 && wanted <= WANTED_MAX && ef >= wanted * CANDIDATES_MIN;
+}
+
 /** The end of walks with `ef` for the best `wanted` rows; undefined: ef alone is to end them. */
 export function walkEnd(profile: DistanceProfile | null, wanted: number, ef: number): WalkEnd | undefined {
-  if (profile === null || wanted < 1 || wanted > WANTED_MAX || ef < wanted * CANDIDATES_MIN) return undefined;
+  if (profile === null || !endsByDistance(wanted, ef)) return undefined;
   const ratio = Math.exp(growthAt(profile, ef) - growthAt(profile, wanted)) - 1;
   const spread = 1 + ratio * (ef < wanted * FAR_FROM || wanted < FAR_WANTED_MIN ? SHARE_NEAR : SHARE_FAR);
   return spread > 1 ? { wanted, spread } : undefined;

@@ -11,6 +11,16 @@ import type { VerifiedReplicas } from '../context/verified-replicas.js';
 import type { EnginePort } from '../runtime/ports.js';
 import type { AssignedShard } from '../shard-log/assignments.js';
 
+/** Key of a shard's local replica. */
+export function replicaKey(collection: string, shardId: ShardId): ReplicaKey {
+  return `${keysBegin(collection)}${shardId}`;
+}
+
+/** What the keys of a collection's replicas begin with, and no others. */
+function keysBegin(collection: string): string {
+  return `${collection}/`;
+}
+
 export class ReplicaFiles {
   /** The last thing that was begun, by replica; it never rejects. */
   readonly #last = new Map<ReplicaKey, Promise<void>>();
@@ -56,7 +66,7 @@ export class ReplicaFiles {
 
   /** The files of a collection, or of one of its shards, are deleted: what comes later under its name is another one. */
   forget(collection: string, shardId: ShardId | null): void {
-    const isIts = (key: ReplicaKey) => (shardId === null ? key.startsWith(`${collection}/`) : key === `${collection}/${shardId}`);
+    const isIts = (key: ReplicaKey) => (shardId === null ? key.startsWith(keysBegin(collection)) : key === replicaKey(collection, shardId));
     for (const keys of [this.#opened, this.#lost]) for (const key of keys.keys()) if (isIts(key)) keys.delete(key);
   }
 

@@ -7,6 +7,7 @@ import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { CollectionMessage } from '../collection/messages.js';
 import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, showFailed } from '../context/view.js';
+import { replicaKey } from '../replica/files.js';
 import type { ReplicaMessage } from '../replica/messages.js';
 import { replicaBehaviour } from '../replica/shell.js';
 import type { ActorContext, ActorRef, Behaviour } from '../runtime/behaviour.js';
@@ -122,11 +123,6 @@ class Children {
     entry.replications.delete(shardId);
     this.log = null;
   }
-}
-
-/** Key of a shard's local replica. */
-export function replicaKey(collection: string, shardId: number): string {
-  return `${collection}/${shardId}`;
 }
 
 /** Folder of a shard's local replica. */

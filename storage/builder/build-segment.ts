@@ -226,7 +226,7 @@ async function buildVectors(
       const rows = isWalked(job.spec.config, planned.name) ? present : NO_ROWS;
       const settings = graphSettings(job.spec.config, planned.name);
       const known = knownGraph(job.sources, selection, planned.name, settings, rows.length);
-      const { vector, report } = await linkVector(draft, linked, rows, { ...task, ...settings }, control, rows.length > 0 ? known : null);
+      const { vector, report } = await linkVector(draft, linked, rows, { ...task, ...settings }, control, known);
       linked = vector;
       graphs.push(report);
     }

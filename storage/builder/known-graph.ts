@@ -21,6 +21,7 @@ export function knownGraph(
   settings: GraphSettings,
   present: number,
 ): KnownGraph | null {
+  if (present === 0) return null;
   let best: KnownGraph | null = null;
   for (const [n, source] of sources.entries()) {
     const vector = source.layout.vectors.find((candidate) => candidate.name === name);

@@ -144,8 +144,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     this.folder = folder;
     this.file = dataFile(folder);
     this.root = root;
-    this.room = new MapRoom(`${dataFile(folder)}: cannot write`);
-    this.writeRoom = new WriteRoom(folder, `${dataFile(folder)}: cannot write`, () => this.space().freeBytes);
+    this.room = new MapRoom(`${this.file}: cannot write`);
+    this.writeRoom = new WriteRoom(folder, `${this.file}: cannot write`, () => this.space().freeBytes);
     this.beginRoom();
     this.owned = ownedFolderOf(folder);
     this.isNew = root.transactionSync(() => {

@@ -22,6 +22,11 @@ interface ForeignFunctions {
 /** Pages are taken from the file again with the next access. Source: madvise(2). */
 const MADV_DONTNEED = 4;
 
+/** Whether this process is one that `launch.sh` started: a program that has its node within itself is not warned of an experimental feature (ops/README.md). */
+export function givesMemoryBack(): boolean {
+  return process.env.TROUPE_STARTED !== undefined;
+}
+
 /** Gives back what the C library keeps of freed blocks, and pages of the program. Null where the process cannot. */
 export function memoryGiver(): (() => void) | null {
   const library = openLibrary();

@@ -4,7 +4,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
-import { mappedPagesGiver } from '../memory/system-calls.js';
+import { givesMemoryBack, mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
@@ -30,8 +30,6 @@ const logs = new LogKeeping(logShare, {
   },
 });
 
-/** A program that has its node within itself is not warned of an experimental feature (ops/README.md). */
-const givesBack = process.env.TROUPE_STARTED !== undefined;
 let unmapPages: ReturnType<typeof mappedPagesGiver> | undefined;
 
 const writerPort: WriterPort = {
@@ -59,7 +57,7 @@ const writerPort: WriterPort = {
   warn: (message) => process.emitWarning(message, 'TroupeWriter'),
   collectGarbageSoon: () => garbage.soon(),
   unmapPages: (file) => {
-    if (givesBack) unmapPages ??= mappedPagesGiver();
+    if (unmapPages === undefined) unmapPages = givesMemoryBack() ? mappedPagesGiver() : null;
     unmapPages?.(file);
   },
   left: (bytes) => memory.left.add(bytes),

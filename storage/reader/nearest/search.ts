@@ -14,7 +14,7 @@ import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../
 import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
 import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked, type WalkEnd } from '../../../vectors/kernel-api.js';
-import { walkEnd } from '../../../vectors/walk-end.js';
+import { endsByDistance, walkEnd } from '../../../vectors/walk-end.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
 import { seePlan } from '../../explain/seen-plans.js';
@@ -228,7 +228,7 @@ function runPlan(
 
 /** When a walk for the best k has found enough; the slot's query and lists are used. Graphs of single payload values have no profile. */
 function endOf(view: SegmentView, vector: VectorReader, distance: Distance, plan: SegmentPlan, k: number): WalkEnd | undefined {
-  if (plan.kind !== 'walk' || plan.graph !== 'whole') return undefined;
+  if (plan.kind !== 'walk' || plan.graph !== 'whole' || !endsByDistance(k, plan.ef)) return undefined;
   const matrix = plan.useCodes ? vector.codes : vector.original;
   return matrix === null ? undefined : walkEnd(walkProfile(view, vector, matrix, distance), k, plan.ef);
 }
