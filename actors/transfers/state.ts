@@ -1,7 +1,7 @@
 /** What the supervisor of a node's transfers knows. It has one state: what runs follows from what is agreed. */
 
 import type { MigrationTask } from '../../cluster/apply/migration.js';
-import { type FullTries, NO_FULL_TRIES } from '../../cluster/plans/full-disks.js';
+import { type HandOverTries, NO_HAND_OVER_TRIES } from '../../cluster/plans/hand-over-tries.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import type { ComparedAt, Comparison } from '../../cluster/transfer/comparing.js';
 import type { HealingTries, TransferLimits } from '../../cluster/transfer/healing.js';
@@ -26,8 +26,8 @@ export interface TransfersState {
   /** To this node, by name. */
   readonly incoming: ReadonlyMap<string, IncomingFiles>;
   readonly tries: HealingTries;
-  /** Hand-overs from full disks that failed. */
-  readonly fullTries: FullTries;
+  /** Hand-overs from full disks and from drained peers that failed. */
+  readonly handOverTries: HandOverTries;
   /** Healing is being agreed on. */
   readonly proposing: boolean;
   readonly compared: ComparedAt;
@@ -59,7 +59,7 @@ export function watching(settings: TransfersSettings): TransfersState {
     migrations: new Map(),
     incoming: new Map(),
     tries: new Map(),
-    fullTries: NO_FULL_TRIES,
+    handOverTries: NO_HAND_OVER_TRIES,
     proposing: false,
     compared: new Map(),
     comparison: null,

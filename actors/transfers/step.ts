@@ -6,7 +6,7 @@
  */
 
 import { migrationTasks } from '../../cluster/apply/migration.js';
-import { noteFullTry, rests, stillFull } from '../../cluster/plans/full-disks.js';
+import { type HandOverNeed, noteHandOverTry, rests, stillNeeded } from '../../cluster/plans/hand-over-tries.js';
 import { type HandOver, isAtRest, planFull, planLeadership, planLeaving } from '../../cluster/plans/leadership.js';
 import type { ClusterState } from '../../cluster/state/state.js';
 import { askedComparisons, followReplicas, nextComparison } from '../../cluster/transfer/comparing.js';
@@ -69,9 +69,10 @@ function noteHandedOver(state: TransfersState, { error, handOver, why }: Message
   const { spreading } = state;
   // Where one fails, so may the next: it is time to rest.
   const restedTicks = error === null ? spreading.restedTicks : 0;
-  const fullTries = why === 'full' ? noteFullTry(state.fullTries, handOver, error !== null, state.ticks) : state.fullTries;
+  const { handOverTries: tries, ticks } = state;
+  const handOverTries = why === 'spread' ? tries : noteHandOverTry(tries, why, handOver, error !== null, ticks);
   return become<TransfersState, TransfersEffect>(
-    { ...state, fullTries, spreading: { ...spreading, restedTicks, underWay: spreading.underWay - 1 } },
+    { ...state, handOverTries, spreading: { ...spreading, restedTicks, underWay: spreading.underWay - 1 } },
     { kind: 'countHandOver', handOver, why, error },
   );
 }
@@ -186,18 +187,19 @@ function spread(
   agreed: ClusterState,
   effects: TransfersEffect[],
 ): TransfersState {
-  const fullTries = stillFull(before.fullTries, full);
-  const state = fullTries === before.fullTries ? before : { ...before, fullTries };
+  const hasNeed = (need: HandOverNeed, from: PeerId) => (need === 'full' ? full.has(from) : agreed.marks.get(from)?.leaving === 'drain');
+  const handOverTries = stillNeeded(before.handOverTries, hasNeed);
+  const state = handOverTries === before.handOverTries ? before : { ...before, handOverTries };
   const { settings, spreading } = state;
   if (spreading.underWay > 0) return state;
   const isReachable = (peerId: PeerId) => reachable.has(peerId);
   const isFull = (peerId: PeerId) => full.has(peerId);
   const isDue = state.ticks % SPREAD_TICKS === 0;
   if (leads && isDue) {
-    const leaving = planLeaving(agreed, isReachable, isFull);
+    const isResting = (need: HandOverNeed) => (handOver: HandOver) => rests(handOverTries, need, handOver, state.ticks);
+    const leaving = planLeaving(agreed, isReachable, isFull, isResting('leaving'));
     if (leaving !== null) return handOver({ ...state, spreading: RESTLESS }, 'leaving', [leaving], effects);
-    const isResting = (handOver: HandOver) => rests(fullTries, handOver, state.ticks);
-    const fromFull = full.size === 0 ? [] : planFull(agreed, isReachable, isFull, FULL_AT_ONCE, isResting);
+    const fromFull = full.size === 0 ? [] : planFull(agreed, isReachable, isFull, FULL_AT_ONCE, isResting('full'));
     if (fromFull.length > 0) return handOver({ ...state, spreading: RESTLESS }, 'full', fromFull, effects);
   }
   if (settings.restTicks === 0) return state;

@@ -80,13 +80,21 @@ export function planFull(
   return handOvers;
 }
 
-/** Of a peer that is drained, the next shard that it leads and whose replica there is dropped, not moved. Null: there is none. */
-export function planLeaving(state: ClusterState, isReachable: IsPeer, isFull: IsPeer = nobody): HandOver | null {
+/**
+ * Of a peer that is drained, the next shard that it leads and whose replica there is dropped, not moved; none that `rests`, as it could not be
+ * handed over before. Null: there is none.
+ */
+export function planLeaving(
+  state: ClusterState,
+  isReachable: IsPeer,
+  isFull: IsPeer = nobody,
+  rests: (handOver: HandOver) => boolean = () => false,
+): HandOver | null {
   for (const [peerId, { leaving }] of state.marks) {
     if (leaving !== 'drain' || !isReachable(peerId)) continue;
     for (const { collection, shardId, to } of planDrain(state, peerId).moves) {
       const handOver = to === null ? heirOf(state, { collection, shardId }, isReachable, isFull) : null;
-      if (handOver?.from === peerId) return handOver;
+      if (handOver?.from === peerId && !rests(handOver)) return handOver;
     }
   }
   return null;

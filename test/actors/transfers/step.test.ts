@@ -5,6 +5,7 @@ import type { TransfersSettings, TransfersState } from '../../../actors/transfer
 import { startTransfers, stepTransfers } from '../../../actors/transfers/step.js';
 import type { ReshardingStage } from '../../../cluster/state/commands.js';
 import type { ClusterState, CollectionRecord } from '../../../cluster/state/state.js';
+import { configOf } from '../../cluster/samples.js';
 import { stateOf } from '../../cluster/transfer/support.js';
 
 const SETTINGS = { limits: { incoming: 1, outgoing: 1 }, comparePeriodTicks: 3, restTicks: 0 };
@@ -251,23 +252,51 @@ test('a transfer, and a hand-over that failed, begin the rest anew; without a re
   for (let look = 0; look < 40; look++) assert.deepEqual(never.see(UNEVEN, lead), []);
 });
 
-test('a hand-over from a full disk that keeps failing is tried ever more rarely, and at once when the disk was not full in between', () => {
-  const watch = new Watch({ ...SPREADS, restTicks: 0 });
-  const full = { leads: true, full: new Set([2]) };
-  const handOver = { collection: 'cities', uid: UNEVEN.collections.get('cities')?.uid ?? 0, from: 2, to: 3, term: 1 };
-  const triesIn = (looks: number): number => {
-    let tries = 0;
-    for (let look = 0; look < looks; look++) {
-      const leads = watch.see(UNEVEN, full);
-      tries += leads.length;
-      for (const lead of leads) {
-        const shardId = Number(/\d+/.exec(lead)?.[0]);
-        watch.hear({ kind: 'handedOver', handOver: { ...handOver, shardId }, why: 'full', error: { code: 'timeout', detail: 'no' } });
+/** `UNEVEN`, as peer 2 is drained: its replicas are dropped, as everybody has the shards. */
+const DRAINED: ClusterState = {
+  ...UNEVEN,
+  membership: [2, 3].map((peerId) => ({ peerId, uri: '', version: '', voter: true })),
+  marks: new Map([[2, { listens: false, leaving: 'drain' }]]),
+  collections: new Map([...UNEVEN.collections].map(([name, record]) => [name, { ...record, config: configOf({ replication_factor: 2 }) }])),
+};
+
+test('a lead that has to go but cannot is tried ever more rarely, and at once when it had not to go in between', () => {
+  const uid = UNEVEN.collections.get('cities')?.uid ?? 0;
+  const needs = [
+    // Both leads of a full disk at a time.
+    { why: 'full', agreed: UNEVEN, full: new Set([2]), soon: 2 },
+    { why: 'leaving', agreed: DRAINED, full: new Set<number>(), soon: 1 },
+  ] as const;
+  for (const { agreed, full, soon, why } of needs) {
+    const watch = new Watch({ ...SPREADS, restTicks: 0 });
+    const triesIn = (looks: number): number => {
+      let tries = 0;
+      for (let look = 0; look < looks; look++) {
+        const leads = watch.see(agreed, { leads: true, full });
+        tries += leads.length;
+        for (const lead of leads) {
+          const handOver = { collection: 'cities', uid, shardId: Number(/\d+/.exec(lead)?.[0]), from: 2, to: 3, term: 1 };
+          watch.hear({ kind: 'handedOver', handOver, why, error: { code: 'timeout', detail: 'no' } });
+        }
       }
+      return tries;
+    };
+    assert.equal(triesIn(600), 2 * 7, `${why}: of two shards, first at looks 5, 10, 20, 40, 80, 160 and 320`);
+    watch.see(UNEVEN, { leads: true });
+    assert.equal(triesIn(5), soon, why);
+  }
+});
+
+test('a drained peer whose lead cannot be handed over keeps no full disk from being left', () => {
+  const watch = new Watch({ ...SPREADS, restTicks: 0 });
+  const sight = { leads: true, full: new Set([2]) };
+  const seen = Array.from({ length: 40 }, () => {
+    const leads = watch.see(DRAINED, sight);
+    for (const lead of leads) {
+      const handOver = { collection: 'cities', uid: 5, shardId: Number(/\d+/.exec(lead)?.[0]), from: 2, to: 3, term: 1 };
+      watch.hear({ kind: 'handedOver', handOver, why: 'leaving', error: { code: 'timeout', detail: 'no' } });
     }
-    return tries;
-  };
-  assert.equal(triesIn(600), 2 * 7, 'of two shards, at looks 5, 10, 20, 40, 80, 160 and 320');
-  watch.see(UNEVEN, { leads: true });
-  assert.equal(triesIn(5), 2);
+    return leads.length;
+  });
+  assert.ok(seen.includes(2), 'both leads at once, as those of a full disk go');
 });
