@@ -6,7 +6,7 @@
 import type { PeerId } from '../../protocols/model/cluster.js';
 import { type DataReply, LostAnswer, NotReached } from '../data-messages.js';
 import type { ShownCertificate } from './certified.js';
-import { decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
+import { type CallFrame, decodeCallFrame, encodeCallFrame, type NumberedBytes, unpackReply } from './codec/calls.js';
 import { EMPTY_FRAME, type Hello } from './codec/frames.js';
 import { dialCalls } from './dial-calls.js';
 import type { Way } from './entrance.js';
@@ -16,6 +16,8 @@ import type { FrameStream, StreamEvents } from './streams.js';
 const FRAME_BYTES = 1 << 20;
 /** Streams of calls that a node takes: a peer has one for each of its threads that call. */
 const STREAMS_MAX = 1024;
+/** Callers have so long to end their streams. */
+const FAREWELL_MS = 500;
 
 /** What a stream of calls begins with. */
 export function greetingOf(hello: Hello): Uint8Array {
@@ -86,6 +88,8 @@ export class CallStream {
   #nextNumber = 1;
   #readerPorts: readonly number[] = [];
   #welcome = false;
+  /** The other side stops: it still replies to what it was sent. */
+  #leaving = false;
   #over = false;
 
   /** greeting: see `greetingOf`. */
@@ -101,19 +105,19 @@ export class CallStream {
     });
     this.#outbox = new Outbox(
       () => this.#stream,
-      () => this.#welcome && !this.#over,
+      () => this.isOpen,
     );
     this.#stream.write(greeting, () => {});
   }
 
   /** Whether it takes no calls any more. */
   get isOver(): boolean {
-    return this.#over;
+    return this.#over || this.#leaving;
   }
 
   /** Whether the other side has answered the greeting, so that calls leave at once. */
   get isOpen(): boolean {
-    return this.#welcome && !this.#over;
+    return this.#welcome && !this.isOver;
   }
 
   get size(): number {
@@ -146,10 +150,9 @@ export class CallStream {
       this.#welcome = true;
       this.#outbox.flush();
     }
-    let items: readonly NumberedBytes[];
+    let frame: CallFrame;
     try {
-      const frame = decodeCallFrame(bytes);
-      ({ items } = frame);
+      frame = decodeCallFrame(bytes);
       if (frame.readerPorts !== undefined) this.#readerPorts = frame.readerPorts;
     } catch (error) {
       this.#stream.close('that is no frame of replies');
@@ -157,7 +160,21 @@ export class CallStream {
       this.#end(detail, detail);
       return;
     }
-    for (const item of items) this.#answered(item);
+    for (const item of frame.items) this.#answered(item);
+    if (frame.isFarewell === true) this.#leave();
+  }
+
+  /** What was not sent goes elsewhere. */
+  #leave(): void {
+    if (this.isOver) return;
+    this.#leaving = true;
+    for (const number of [...this.#waiting.keys()])
+      if (this.#outbox.take(number)) this.#take(number)?.reject(new NotReached(`peer ${this.peer} is stopping`));
+    this.#endWhenAnswered();
+  }
+
+  #endWhenAnswered(): void {
+    if (this.#leaving && !this.#over && this.#waiting.size === 0) this.close();
   }
 
   #answered({ bytes, number }: NumberedBytes): void {
@@ -168,6 +185,7 @@ export class CallStream {
     } catch (broken) {
       call.reject(new LostAnswer('unavailable', `peer ${this.peer} answers with what is no reply of a peer`, broken));
     }
+    this.#endWhenAnswered();
   }
 
   #late(number: number, timeoutMs: number): void {
@@ -175,6 +193,7 @@ export class CallStream {
     const call = this.#take(number);
     if (unsent) call?.reject(new NotReached(`peer ${this.peer} cannot be reached: no stream within ${timeoutMs} ms`));
     else call?.reject(new LostAnswer('timeout', `peer ${this.peer} has not answered within ${timeoutMs} ms`));
+    this.#endWhenAnswered();
   }
 
   #end(unsent: string, lost: string): void {
@@ -197,10 +216,12 @@ export class CallStream {
 
 /** The side that is called. */
 export class CallsServer {
-  readonly #streams = new Set<{ close(): void; write(frame: Uint8Array): void }>();
+  readonly #streams = new Set<{ endWhenDone(): void; tell(frame: Uint8Array): void }>();
   /** Answers a hello. */
   #welcome: Uint8Array = EMPTY_FRAME;
-  #closing = false;
+  /** leaving: callers have been told to end their streams. ending: this side ends those that are left. */
+  #phase: 'serving' | 'leaving' | 'ending' = 'serving';
+  #allEnded: () => void = () => {};
 
   /** serve: the packed reply to a packed call; does not reject. */
   constructor(private readonly serve: (hello: Hello, packed: Uint8Array, certificate: ShownCertificate) => Promise<Uint8Array>) {}
@@ -210,17 +231,21 @@ export class CallsServer {
     let hello: Hello | null = null;
     let carriedOut = 0;
     let over = false;
-    const end = (reason: string | null): void => {
+    const gone = (): void => {
       over = true;
       this.#streams.delete(handle);
+      if (this.#streams.size === 0) this.#allEnded();
+    };
+    const end = (reason: string | null): void => {
+      gone();
       stream.close(reason);
     };
     const endWhenDone = (): void => {
-      if (this.#closing && !over && carriedOut === 0 && outbox.isEmpty) end(null);
+      if (this.#phase === 'ending' && !over && carriedOut === 0 && outbox.isEmpty) end(null);
     };
     const handle = {
-      close: endWhenDone,
-      write: (frame: Uint8Array) => {
+      endWhenDone,
+      tell: (frame: Uint8Array) => {
         if (hello !== null) stream.write(frame, () => {});
       },
     };
@@ -231,6 +256,11 @@ export class CallsServer {
         if (!over) outbox.push({ number, bytes: reply });
       });
     };
+    const greet = (): void => {
+      // A call from a caller without an answer to its hello was not sent.
+      if (this.#phase === 'serving') stream.write(this.#welcome, () => {});
+      else end(null);
+    };
     const stream = open({
       frame: (bytes) => {
         try {
@@ -238,17 +268,15 @@ export class CallsServer {
           if (hello === null) {
             ({ hello } = frame);
             if (hello === null) throw new Error('a call says not who calls');
-            stream.write(this.#welcome, () => {});
+            greet();
+            if (over) return;
           }
           for (const item of frame.items) carryOut(hello, item);
         } catch (error) {
           end((error as Error).message);
         }
       },
-      ended: () => {
-        over = true;
-        this.#streams.delete(handle);
-      },
+      ended: gone,
     });
     const outbox = new Outbox(
       () => stream,
@@ -266,7 +294,7 @@ export class CallsServer {
   /** Where readers of this node take streams of calls: callers are told, now and as others come. */
   tellReaderPorts(readerPorts: readonly number[]): void {
     this.#welcome = encodeCallFrame({ hello: null, items: [], readerPorts });
-    for (const stream of this.#streams) stream.write(this.#welcome);
+    this.#tellAll(this.#welcome);
   }
 
   /** Streams that are open. */
@@ -274,9 +302,26 @@ export class CallsServer {
     return this.#streams.size;
   }
 
-  /** Streams end when what was called for on them is answered. */
-  close(): void {
-    this.#closing = true;
-    for (const stream of [...this.#streams]) stream.close();
+  /**
+   * Callers are told to end their streams, so that no call is under way when one ends. Resolves when all have. Streams of callers that do
+   * not listen, as those of releases before this one, end later when what was called for on them is answered.
+   */
+  async close(): Promise<void> {
+    this.#phase = 'leaving';
+    this.#tellAll(encodeCallFrame({ hello: null, items: [], isFarewell: true }));
+    await new Promise<void>((resolve) => {
+      const impatient = setTimeout(resolve, FAREWELL_MS);
+      this.#allEnded = () => {
+        clearTimeout(impatient);
+        resolve();
+      };
+      if (this.#streams.size === 0) this.#allEnded();
+    });
+    this.#phase = 'ending';
+    for (const stream of [...this.#streams]) stream.endWhenDone();
+  }
+
+  #tellAll(frame: Uint8Array): void {
+    for (const stream of this.#streams) stream.tell(frame);
   }
 }

@@ -312,12 +312,13 @@ class GrpcTransport implements ListeningTransport, LinkHost {
 
   private async shutDown(): Promise<void> {
     clearInterval(this.ticking);
+    this.listener = NO_LISTENER;
+    // Links go later: a peer takes the end of its link for the end of this process, and what it has called for here for lost.
+    await this.calls.close();
     const links = [...this.links.values()];
     this.links.clear();
-    this.listener = NO_LISTENER;
     for (const link of links) link.cutOff();
     this.outgoing.close();
-    this.calls.close();
     this.listening.close();
     this.strangers.close();
     await new Promise<void>((resolve) => {

@@ -80,6 +80,8 @@ export interface CallFrame {
   readonly items: readonly NumberedBytes[];
   /** Of the side that is called: where its readers take streams of calls. Left out: nowhere, or as told before. */
   readonly readerPorts?: readonly number[];
+  /** Of the side that is called: it stops. The caller sends no further call, and ends the stream when it has all replies. Left out: false. */
+  readonly isFarewell?: boolean;
 }
 
 /** A packed call, or the packed reply to the call of that number. */
@@ -96,9 +98,10 @@ export function packReply(reply: DataReply): Uint8Array {
   return ownCopy(pack(forPeer(reply)));
 }
 
-export function encodeCallFrame({ hello, items, readerPorts = [] }: CallFrame): Uint8Array {
+export function encodeCallFrame({ hello, items, readerPorts = [], isFarewell = false }: CallFrame): Uint8Array {
   const writer = new WireWriter();
   // It writes from the end.
+  if (isFarewell) writer.int(4, 1);
   for (const port of [...readerPorts].reverse()) writer.int(3, port);
   writeEach(writer, 2, items, ({ bytes, number }) => {
     writer.blob(2, bytes);
@@ -113,14 +116,16 @@ export function decodeCallFrame(bytes: Uint8Array): CallFrame {
   const items: NumberedBytes[] = [];
   const readerPorts: number[] = [];
   let hello: Hello | null = null;
+  let isFarewell = false as boolean;
   readFields(reader, (tag) => {
     if (tag === bytesTag(1)) hello = readMessage(reader, readHello);
     else if (tag === bytesTag(2)) items.push(readMessage(reader, readNumbered));
     else if (tag === intTag(3)) readerPorts.push(reader.uint32());
+    else if (tag === intTag(4)) isFarewell = readInt(reader) !== 0;
     else return false;
     return true;
   });
-  return { hello, items, ...(readerPorts.length > 0 && { readerPorts }) };
+  return { hello, items, ...(readerPorts.length > 0 && { readerPorts }), ...(isFarewell && { isFarewell }) };
 }
 
 function readNumbered(reader: WireReader): NumberedBytes {

@@ -113,6 +113,28 @@ test('a call is lost when its connection breaks after the hello was answered, an
   await assert.rejects(nobody.call(CALL, 5000), (error) => error instanceof NotReached && /ECONNREFUSED/.test(error.message));
 });
 
+test('a call that is under way when the other side stops is answered, and the caller ends the stream then', async () => {
+  let served = 0;
+  const calls = new CallsServer(async () => {
+    served++;
+    return REPLY;
+  });
+  const port = await plainPort((socket) => {
+    calls.accept((events) => plainStream(socket, OPTIONS, { ...events, refused: events.ended }));
+  });
+  const stream = new CallStream(2, port.target, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
+  await stream.call(CALL, 5000);
+  const late = stream.call(CALL, 5000);
+  // It leaves at the end of this turn; its bytes are read in a later one.
+  await Promise.resolve();
+  const closed = calls.close();
+  assert.deepEqual([served, calls.size], [1, 1]);
+  assert.equal((await late).kind, 'missing');
+  await closed;
+  assert.deepEqual([served, calls.size, stream.isOver], [2, 0, true]);
+  await port.close();
+});
+
 test('a refusal of a stream tells its reason, and is not tried on gRPC', async () => {
   let connections = 0;
   const port = await plainPort((socket) => {
