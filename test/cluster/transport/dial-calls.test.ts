@@ -113,7 +113,7 @@ test('a call is lost when its connection breaks after the hello was answered, an
   await assert.rejects(nobody.call(CALL, 5000), (error) => error instanceof NotReached && /ECONNREFUSED/.test(error.message));
 });
 
-test('a call that is under way when the other side stops is answered, and the caller ends the stream then', async () => {
+test('a call that is under way when the other side stops is answered, and the caller ends the stream then', async (t) => {
   let served = 0;
   const calls = new CallsServer(async () => {
     served++;
@@ -122,6 +122,7 @@ test('a call that is under way when the other side stops is answered, and the ca
   const port = await plainPort((socket) => {
     calls.accept((events) => plainStream(socket, OPTIONS, { ...events, refused: events.ended }));
   });
+  t.after(port.close);
   const stream = new CallStream(2, port.target, greetingOf(HELLO), silentWay(OPEN_ENTRANCE));
   await stream.call(CALL, 5000);
   const late = stream.call(CALL, 5000);
@@ -132,7 +133,6 @@ test('a call that is under way when the other side stops is answered, and the ca
   assert.equal((await late).kind, 'missing');
   await closed;
   assert.deepEqual([served, calls.size, stream.isOver], [2, 0, true]);
-  await port.close();
 });
 
 test('a refusal of a stream tells its reason, and is not tried on gRPC', async () => {
