@@ -7,9 +7,17 @@ export interface AbsurdRequest {
   readonly method: string;
   /** Within the collection, with its query. */
   readonly path: string;
-  readonly body: string;
+  readonly body: Buffer;
   /** Milliseconds that the request has. */
   readonly timeoutMs: number;
+}
+
+/** What decides about a request before its body is made. */
+export interface AbsurdChoice {
+  readonly kind: string;
+  readonly timeoutMs: number;
+  /** Place of its size in the sizes there are. */
+  readonly sizeAt: number;
 }
 
 export const DIM = 32;
@@ -69,20 +77,27 @@ const METHODS: Readonly<Record<string, string>> = { 'a large write': 'PUT', 'a l
 const SIZES = [3, 100, 1000, 10_000, 100_000, 1_000_000];
 const BODY_BYTES_MAX = 30 << 20;
 
-export function absurdRequest(random: RandomNumbers): AbsurdRequest {
+export function absurdChoice(random: RandomNumbers): AbsurdChoice {
   const kinds = Object.keys(KINDS);
   const kind = kinds[random.integer(kinds.length)] as string;
-  const seconds = random.integer(SECONDS_MAX) + 1;
-  for (let at = random.integer(SIZES.length); ; at--) {
+  return { kind, timeoutMs: (random.integer(SECONDS_MAX) + 1) * 1000, sizeAt: random.integer(SIZES.length) };
+}
+
+/** In the next smaller size where the body would be larger than a body may be. */
+export function madeRequest({ kind, sizeAt, timeoutMs }: AbsurdChoice): AbsurdRequest {
+  for (let at = sizeAt; ; at--) {
     const [path, body] = (KINDS[kind] as Make)(Math.min(SIZES[at] as number, BODY_BYTES_MAX / 50));
-    if (body.length <= BODY_BYTES_MAX || at === 0)
-      return {
-        kind,
-        method: METHODS[kind] ?? 'POST',
-        path: `${path}${path.includes('?') ? '&' : '?'}timeout=${seconds}`,
-        body,
-        timeoutMs: seconds * 1000,
-      };
+    if (body.length > BODY_BYTES_MAX && at > 0) continue;
+    // Not of Node's pool, so that it can be handed to another thread. All texts are of ASCII.
+    const bytes = Buffer.allocUnsafeSlow(body.length);
+    bytes.write(body, 'latin1');
+    return {
+      kind,
+      method: METHODS[kind] ?? 'POST',
+      path: `${path}${path.includes('?') ? '&' : '?'}timeout=${timeoutMs / 1000}`,
+      body: bytes,
+      timeoutMs,
+    };
   }
 }
 

@@ -33,7 +33,7 @@ test('requests that are sent at once get their answers in order, and those behin
   );
   const client = new BurstConnection(server.port);
   const texts: string[] = [];
-  await client.ask(requests, (at, { status, text }) => texts.push(`${at} ${status} ${text}`));
+  await client.ask(requests, { answered: (at, { status, text }) => texts.push(`${at} ${status} ${text}`) });
   assert.deepEqual(texts, ['0 200 GET /a 1', '1 200 GET /b 1', '2 200 GET /c 2']);
   client.close();
   server.close();
@@ -42,9 +42,19 @@ test('requests that are sent at once get their answers in order, and those behin
 test('a connection that breaks with requests unanswered is told', async () => {
   const server = await serverOf((line) => (line.endsWith('/c') ? null : answerOf('')));
   const client = new BurstConnection(server.port);
-  await assert.rejects(
-    client.ask(requests, () => {}),
-    /2 of 3 were answered|0 of 3|ECONNRESET/,
-  );
+  await assert.rejects(client.ask(requests, { answered: () => {} }), /2 of 3 were answered|0 of 3|ECONNRESET/);
+  server.close();
+});
+
+test('of a large answer its beginning and the time that the node says are told, and that the request was sent before', async () => {
+  const body = `{"result":"${'x'.repeat(1 << 20)}","status":"ok","time":0.0125}`;
+  const server = await serverOf(() => answerOf(body));
+  const client = new BurstConnection(server.port);
+  const told: string[] = [];
+  const answered = (_: number, { nodeMs, text }: { readonly nodeMs: number | null; readonly text: string }) =>
+    told.push(`${text.length} ${text.slice(0, 12)} ${nodeMs}`);
+  await client.ask(requests.slice(0, 1), { answered, sent: () => told.push('sent') });
+  assert.deepEqual(told, ['sent', '300 {"result":"x 12.5']);
+  client.close();
   server.close();
 });

@@ -2,18 +2,24 @@
  * Random, broken and absurd requests on several connections against a real node that has the heap of a small container: it lives on, blames
  * itself for no request, answers each within its timeout and a second, and takes no more memory than the container has. Memory is what the
  * kernel cannot take back: anonymous and shared. Pages of files (the program, LMDB's) it drops when the container has no room for them.
+ *
+ * Client and node share the machine, so what the client itself takes is taken off: the time in which it did other things while it sent a request (the
+ * node counts alike: a client that sends slowly has that time for itself, see http/README.md), and what an idle node takes meanwhile, or what the
+ * node's threads waited for a CPU that other processes had, whichever is more.
  */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { memory, peakMegabytes } from '../../../ops/bench/common/measure.js';
+import { memoryAlone, peakMegabytes } from '../../../ops/bench/common/measure.js';
 import { startNodeProcess } from '../../../ops/node-process.js';
 import { type RandomNumbers, seededRandom } from '../../../ops/random.js';
 import { RestClient } from '../../../ops/rest-client.js';
 import { bytesOf, mutated } from '../fuzz/mutations.js';
 import { FUZZED_COLLECTION, FUZZED_FIELDS, fuzzedPoints, sampleRequest } from '../fuzz/requests.js';
-import { absurdRequest, DIM, POINTS } from './absurd.js';
-import { BurstConnection } from './burst-connection.js';
+import { absurdChoice, DIM, POINTS } from './absurd.js';
+import { AbsurdRequests } from './body-thread.js';
+import { type BurstAnswer, BurstConnection } from './burst-connection.js';
+import { CpuWait } from './cpu-wait.js';
 import { Witness } from './witness.js';
 
 export interface HostileOptions {
@@ -43,12 +49,16 @@ export interface HostileReport {
   readonly slowestMs: Readonly<Record<string, number>>;
   /** How much later than its deadline the latest answer came. */
   readonly latestMs: number;
-  /** The same less what an idle node took at that time, by kind; only kinds that were late. */
+  /** The same less what was not the node's doing, by kind; only kinds that were late. */
   readonly lateMs: Readonly<Record<string, number>>;
   /** How many answers were later than they may be, by that. */
   readonly lateAnswers: number;
+  /** Answers that were later than they may be by the clock alone, and where their time went. */
+  readonly lateByClock: readonly string[];
   /** Milliseconds of the slowest answer of the idle node. */
   readonly idleMs: number;
+  /** Which share of the CPU time of the run processes had that do not belong to it. */
+  readonly shareOfOthers: number;
   /** Memory that is no file's, when it was more than ever before, and the absurd requests that were under way. */
   readonly peaks: readonly string[];
   /** MB: 2^20 bytes, as containers count. 0 where the system does not tell. */
@@ -85,7 +95,8 @@ const FREE_WORKERS = "data:text/javascript,process.getBuiltinModule('node:v8').s
 const LOST_THREAD = /an engine worker (?:was lost|does not answer)/;
 const TROUBLE = /WARN|ERROR|Warning|FATAL/;
 const EXPECTED = /a request took long|requests have fields that are not known/;
-/** `memory` and `peakMegabytes` count in 10^6 bytes. */
+const LATE_BY_CLOCK_MAX = 100;
+/** `memoryAlone` and `peakMegabytes` count in 10^6 bytes. */
 const MEBIBYTES = 1e6 / 2 ** 20;
 const TELL_EVERY_MS = 60_000;
 const MEASURE_EVERY_MS = 100;
@@ -97,7 +108,7 @@ interface Sample {
   readonly isPlain: boolean;
   readonly method: string;
   readonly path: string;
-  readonly body: Buffer | string | undefined;
+  readonly body: Buffer | undefined;
   readonly timeoutMs: number;
 }
 
@@ -112,8 +123,13 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
   });
   const client = new RestClient(node.port, connections);
   const witness = await Witness.start(join(folder, 'idle'));
-  const report = new Tally(witness);
-  const measuring = setInterval(() => report.measured(node.pid), MEASURE_EVERY_MS);
+  const cpuWait = new CpuWait(node.pid, [witness.pid]);
+  const report = new Tally(witness, cpuWait);
+  const absurd = new AbsurdRequests();
+  const measuring = setInterval(() => {
+    report.measured(node.pid);
+    cpuWait.look();
+  }, MEASURE_EVERY_MS);
   const telling = setInterval(() => options.tell(report.progress()), TELL_EVERY_MS);
   let exit: string | null = null;
   void node.exited.then(({ code, signal }) => {
@@ -124,25 +140,26 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
     const untilMs = performance.now() + milliseconds;
     let begun = 0;
     let changes = 0;
-    const ask = async (): Promise<void> => {
+    const askAll = async (): Promise<void> => {
       const connection = new BurstConnection(node.port);
       while (begun < requests && performance.now() < untilMs && exit === null) {
         const plain: Sample[] = [];
-        let other: Sample | null = null;
+        let other: Promise<Sample> | Sample | null = null;
         while (plain.length < BURST && other === null && begun++ < requests) {
-          const one = sample(random, options);
-          if (one.isPlain) plain.push(one);
+          const one = random.integer(options.absurdEvery) === 0 ? absurdSample(random, absurd) : sample(random, options);
+          if ('isPlain' in one && one.isPlain) plain.push(one);
           else other = one;
         }
-        await askTogether(connection, plain, report);
+        await ask(connection, plain, report);
         if (other === null) continue;
-        if (other.kind === 'small' && changes++ % LIFE === 0) await remake(client, random);
-        await askOnce(client, other, report);
+        const one = await other;
+        if (one.kind === 'small' && changes++ % LIFE === 0) await remake(client, random);
+        await ask(connection, [one], report);
       }
       connection.close();
     };
     report.start();
-    await Promise.all(Array.from({ length: connections }, ask));
+    await Promise.all(Array.from({ length: connections }, askAll));
     if (exit === null) await lives(client, report, node.log());
     if (report.peakOwnMb > memoryMb)
       report.violation(`${Math.round(report.peakOwnMb)} MB, which a container of ${memoryMb} MB does not have`);
@@ -154,16 +171,18 @@ export async function runHostile(options: HostileOptions): Promise<HostileReport
     clearInterval(measuring);
     clearInterval(telling);
     client.close();
+    await absurd.end();
     await witness.end();
     await node.end('SIGKILL');
   }
 }
 
-function sample(random: RandomNumbers, { absurdEvery, changesEvery }: HostileOptions): Sample {
-  if (random.integer(absurdEvery) === 0) {
-    const request = absurdRequest(random);
-    return { ...request, isPlain: false, path: `/collections/large/${request.path}` };
-  }
+async function absurdSample(random: RandomNumbers, absurd: AbsurdRequests): Promise<Sample> {
+  const request = await absurd.make(absurdChoice(random));
+  return { ...request, isPlain: false, path: `/collections/large/${request.path}` };
+}
+
+function sample(random: RandomNumbers, { changesEvery }: HostileOptions): Sample {
   const isPlain = random.integer(changesEvery) > 0;
   let request = sampleRequest(random);
   while (isPlain && !READ.test(`${request.method} ${request.path}`)) request = sampleRequest(random);
@@ -176,42 +195,56 @@ function sample(random: RandomNumbers, { absurdEvery, changesEvery }: HostileOpt
 /** Of samples: a read of the collection, or of its points. */
 const READ = /^(GET (points\/.*)?|POST (points(\/(scroll|count|query|search|recommend|discover)(\/.*)?)?|facet))$/;
 
-async function askTogether(connection: BurstConnection, samples: readonly Sample[], report: Tally): Promise<void> {
+/** All at once. */
+async function ask(connection: BurstConnection, samples: readonly Sample[], report: Tally): Promise<void> {
   if (samples.length === 0) return;
-  const startedMs = performance.now();
   let answered = 0;
+  const sending = new Sending();
+  const done = samples.map(({ body, isPlain, kind }) => (isPlain ? null : report.begun(`${kind}, ${body?.length ?? 0} bytes`)));
   try {
-    await connection.ask(samples, (at, { status, text }) => {
-      answered++;
-      const { timeoutMs } = samples[at] as Sample;
-      report.note(() => wordsOf(samples[at] as Sample), 'small', status, text, startedMs, timeoutMs);
+    await connection.ask(samples, {
+      sent: () => sending.end(),
+      answered: (at, answer) => {
+        answered++;
+        const one = samples[at] as Sample;
+        report.note(() => wordsOf(one), one, answer, sending);
+      },
     });
   } catch (error) {
-    report.violation(
-      `${samples
-        .slice(answered, answered + 1)
-        .map(wordsOf)
-        .join()}: ${String(error)}`,
-    );
+    const next = samples[answered];
+    report.violation(`${next === undefined ? '' : wordsOf(next)}: ${String(error)}`);
   }
+  for (const each of done) each?.();
 }
 
 function wordsOf({ body, kind, method, path }: Sample): string {
   return `${kind}: ${method} ${path} ${body?.length ?? 0} bytes ${(body ?? '').slice(0, 200).toString()}`;
 }
 
-async function askOnce(client: RestClient, asked: Sample, report: Tally): Promise<void> {
-  const { body, kind, method, path, timeoutMs } = asked;
-  const startedMs = performance.now();
-  const done = report.begun(`${kind}, ${body?.length ?? 0} bytes`);
-  try {
-    const { status, text } = await client.call(method, path, body);
-    report.note(() => wordsOf(asked), kind, status, text, startedMs, timeoutMs);
-  } catch (error) {
-    report.violation(`${wordsOf(asked)}: ${String(error)}`);
-  } finally {
-    done();
+/** When requests were sent, and how long this program was busy with this and other things until the system had them. */
+class Sending {
+  /** Of `performance.now()`. */
+  readonly startedMs = performance.now();
+  private readonly activeMs = activeMs();
+  private done: { readonly tookMs: number; readonly busyMs: number } | null = null;
+
+  end(): void {
+    this.done ??= this.sofar();
   }
+
+  /** Until now, where the system has not taken everything yet. */
+  get took(): { readonly tookMs: number; readonly busyMs: number } {
+    return this.done ?? this.sofar();
+  }
+
+  private sofar(): { readonly tookMs: number; readonly busyMs: number } {
+    return { tookMs: performance.now() - this.startedMs, busyMs: activeMs() - this.activeMs };
+  }
+}
+
+/** Milliseconds that this thread has not been idle. */
+function activeMs(): number {
+  return performance.eventLoopUtilization().active;
 }
 
 class Tally {
@@ -222,6 +255,7 @@ class Tally {
   private latestMs = Number.NEGATIVE_INFINITY;
   private readonly lateMs: Record<string, number> = {};
   private lateAnswers = 0;
+  private readonly lateByClock: string[] = [];
   private readonly underWay = new Set<{ readonly what: string }>();
   private readonly peaks: string[] = [];
   private absurdRequests = 0;
@@ -230,7 +264,10 @@ class Tally {
   private peakFileMb = 0;
   peakOwnMb = 0;
 
-  constructor(private readonly witness: Witness) {}
+  constructor(
+    private readonly witness: Witness,
+    private readonly cpuWait: CpuWait,
+  ) {}
 
   start(): void {
     this.startedMs = performance.now();
@@ -245,7 +282,7 @@ class Tally {
 
   /** Looks at the resident memory of a process: what the system cannot take back, and what is of files. */
   measured(pid: number): void {
-    const { anonymous, file, shared } = memory(pid) ?? { anonymous: 0, file: 0, shared: 0 };
+    const { anonymous, file, shared } = memoryAlone(pid);
     const megabytes = (anonymous + shared) * MEBIBYTES;
     this.peakOwnMb = Math.max(this.peakOwnMb, megabytes);
     this.peakFileMb = Math.max(this.peakFileMb, file * MEBIBYTES);
@@ -255,24 +292,39 @@ class Tally {
     this.peaks.push(`${Math.round(megabytes)} MB after ${this.requests} requests: ${kinds.join('; ')}`);
   }
 
-  /** startedMs: of `performance.now()`. */
-  note(what: () => string, kind: string, status: number, text: string, startedMs: number, timeoutMs: number): void {
+  note(what: () => string, { kind, timeoutMs }: Sample, { nodeMs, status, text }: BurstAnswer, sending: Sending): void {
+    const { startedMs } = sending;
     const milliseconds = performance.now() - startedMs;
     this.requests++;
     if (kind !== 'small') this.absurdRequests++;
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     this.slowestMs[kind] = Math.max(this.slowestMs[kind] ?? 0, Math.round(milliseconds));
     this.latestMs = Math.max(this.latestMs, Math.round(milliseconds - timeoutMs));
-    if (milliseconds > timeoutMs) {
-      const idleMs = this.witness.slowestSince(startedMs);
-      const lateMs = Math.round(milliseconds - timeoutMs - idleMs);
-      this.lateMs[kind] = Math.max(this.lateMs[kind] ?? Number.NEGATIVE_INFINITY, lateMs);
-      if (lateMs > GRACE_MS) {
-        this.lateAnswers++;
-        this.violation(`${what()}: answered ${status} after ${Math.round(milliseconds)} ms (an idle node took ${Math.round(idleMs)} ms)`);
-      }
-    }
+    if (milliseconds > timeoutMs) this.noteLate(what, kind, status, milliseconds, timeoutMs, nodeMs, sending);
     if (status >= 500 && !OWN_STATUSES.has(status)) this.violation(`${what()}: ${status} ${text.slice(0, 300)}`);
+  }
+
+  private noteLate(
+    what: () => string,
+    kind: string,
+    status: number,
+    milliseconds: number,
+    timeoutMs: number,
+    nodeMs: number | null,
+    { startedMs, took }: Sending,
+  ): void {
+    const idleMs = this.witness.slowestSince(startedMs + took.tookMs);
+    const waitMs = this.cpuWait.sinceMs(startedMs);
+    const lateMs = Math.round(milliseconds - timeoutMs - Math.max(idleMs, waitMs) - took.busyMs);
+    this.lateMs[kind] = Math.max(this.lateMs[kind] ?? Number.NEGATIVE_INFINITY, lateMs);
+    if (milliseconds <= timeoutMs + GRACE_MS) return;
+    const parts = `${Math.round(took.tookMs)} ms until it was sent, ${Math.round(took.busyMs)} of them this program's own`;
+    const others = `an idle node took ${Math.round(idleMs)} ms, others had the CPU for ${Math.round(waitMs)} ms, the node says ${nodeMs === null ? 'nothing' : `${Math.round(nodeMs)} ms`}`;
+    const line = `${what()}: answered ${status} after ${Math.round(milliseconds)} ms (${parts}; ${others})`;
+    if (this.lateByClock.length < LATE_BY_CLOCK_MAX) this.lateByClock.push(line);
+    if (lateMs <= GRACE_MS) return;
+    this.lateAnswers++;
+    this.violation(line);
   }
 
   violation(text: string): void {
@@ -285,9 +337,9 @@ class Tally {
   }
 
   done(rssMb: number, exit: string | null, log: string): HostileReport {
-    const { absurdRequests, lateAnswers, lateMs, latestMs, peaks, requests, slowestMs, statuses, violations, witness } = this;
+    const { absurdRequests, lateAnswers, lateByClock, lateMs, latestMs, peaks, requests, slowestMs, statuses, violations, witness } = this;
     const seconds = (performance.now() - this.startedMs) / 1000;
-    const late = { latestMs, lateMs, lateAnswers, idleMs: witness.slowestMs };
+    const late = { latestMs, lateMs, lateAnswers, lateByClock, idleMs: witness.slowestMs, shareOfOthers: this.cpuWait.shareOfOthers() };
     const lines = log.split('\n');
     const warnings = lines.filter((line) => TROUBLE.test(line) && !EXPECTED.test(line));
     const all = exit === null ? violations : [...violations, exit];

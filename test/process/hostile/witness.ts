@@ -36,6 +36,10 @@ export class Witness {
     return Math.max(0, ...this.#sights.filter(({ answeredMs }) => answeredMs >= sinceMs).map((sight) => sight.answeredMs - sight.askedMs));
   }
 
+  get pid(): number {
+    return this.node.pid;
+  }
+
   async end(): Promise<void> {
     this.#isOver = true;
     this.#client.close();
