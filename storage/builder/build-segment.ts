@@ -20,7 +20,15 @@ import {
 import { canDecode } from '../segment/originals.js';
 import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
 import { staysOnDisk } from '../segment/residence.js';
-import { beginSegmentFolder, loadSealed, publishSegmentFolder, segmentFolder, unfinishedFolder, writeSealed } from '../segment/sealed.js';
+import {
+  beginSegmentFolder,
+  loadSealed,
+  originalsPlace,
+  publishSegmentFolder,
+  segmentFolder,
+  unfinishedFolder,
+  writeSealed,
+} from '../segment/sealed.js';
 import type { BuildJob, BuildReport, BuildResult, BuiltSegment } from '../threads/messages.js';
 import { buildFieldIndexes } from './build-fields.js';
 import { buildSparseIndexes } from './build-sparse.js';
@@ -104,7 +112,7 @@ async function buildSegment(
   const unfinished = beginSegmentFolder(folder);
   try {
     const grouping = await groupRows(job, selected, openPayloads, control);
-    const draft = makeDraft(job, selected, grouping);
+    const draft = makeDraft(job, id, selected, grouping);
     copyRows(draft, job.sources, selected);
     await control.checkpoint();
     const built = await buildVectors(job, draft, selected, unfinished, control);
@@ -151,7 +159,7 @@ async function buildSegment(
  * The new segment's memory, laid out with room for codes and graphs whose numbers are not known yet. Where it is too small, the
  * sub-graphs of the least important values are left out.
  */
-function makeDraft(job: BuildJob, selection: Selection, grouping: Grouping): PlannedDraft {
+function makeDraft(job: BuildJob, id: number, selection: Selection, grouping: Grouping): PlannedDraft {
   const { rows } = selection;
   const plans = reservedPlans(job.spec.config, {
     rows,
@@ -161,7 +169,7 @@ function makeDraft(job: BuildJob, selection: Selection, grouping: Grouping): Pla
   });
   for (let layersMax = LAYERS_MAX; ; layersMax--) {
     const { plans: planned, placed } = withSubgraphs(plans, grouping, rows, layersMax);
-    const layout = fittingLayout(rows, planned, { ordered: true, readers: job.spec.readers });
+    const layout = fittingLayout(rows, planned, { ordered: true, readers: job.spec.readers, originalsPlace: originalsPlace(id, rows) });
     if (layout.bytes > MEMORY_BYTES_MAX && layersMax > 0 && placed.size > 0) continue;
     return { memory: segmentMemory(layout), layout, rows, placed };
   }

@@ -66,6 +66,14 @@ const CHUNK_BYTES = 1 << 20;
 const PART_BYTES = 4 * CHUNK_BYTES;
 const HEADER_BYTES_MAX = 1 << 26;
 
+/** Where the first section of a file begins that a `SegmentFileWriter` makes of these. */
+export function firstSectionOffset(kind: FileKind, facts: FileFacts, sectionNames: readonly string[]): number {
+  const widest = sectionNames.map(
+    (name): Section => ({ name, offset: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER, checksum: '0'.repeat(16) }),
+  );
+  return PREFIX_BYTES + align64(Buffer.byteLength(JSON.stringify({ kind, facts, sections: widest } satisfies Header)));
+}
+
 /** Writes one file: `section` for each section in order, then `finish`. The file is on disk when `finish` returns. */
 export class SegmentFileWriter {
   private readonly fd: number;
@@ -81,11 +89,8 @@ export class SegmentFileWriter {
     private readonly sectionNames: readonly string[],
     private readonly version: FormatVersion = 1,
   ) {
-    const widest = sectionNames.map(
-      (name): Section => ({ name, offset: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE_INTEGER, checksum: '0'.repeat(16) }),
-    );
-    this.headerBytes = align64(Buffer.byteLength(JSON.stringify({ kind, facts, sections: widest } satisfies Header)));
-    this.at = PREFIX_BYTES + this.headerBytes;
+    this.at = firstSectionOffset(kind, facts, sectionNames);
+    this.headerBytes = this.at - PREFIX_BYTES;
     this.fd = fs.openSync(file, fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_TRUNC | fs.constants.O_NOFOLLOW, 0o644);
   }
 

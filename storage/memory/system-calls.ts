@@ -1,5 +1,5 @@
 /**
- * The two calls of the C library by which a process gives memory back. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
+ * The calls of the C library by which a process gives memory back, and puts files in its place. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
  * where the module, the library (musl has no `malloc_trim`) or its way of naming types is another, nothing is given back, and nothing else differs.
  */
 
@@ -12,15 +12,28 @@ interface Library {
     /** Gives the pages of freed blocks back, of all arenas; the argument stays at the end of the heap. 1: some were. */
     readonly malloc_trim: (keepBytes: bigint) => number;
     readonly madvise: (start: bigint, bytes: bigint, advice: number) => number;
+    readonly mmap: (start: bigint, bytes: bigint, protection: number, flags: number, descriptor: number, position: bigint) => bigint;
+    readonly munmap: (start: bigint, bytes: bigint) => number;
   };
+  /** Where its bytes begin. */
+  readonly addressOf: (buffer: ArrayBufferLike) => bigint;
 }
 
 interface ForeignFunctions {
-  dlopen(path: null, definitions: Readonly<Record<string, { readonly arguments: readonly string[]; readonly return: string }>>): Library;
+  dlopen(
+    path: null,
+    definitions: Readonly<Record<string, { readonly arguments: readonly string[]; readonly return: string }>>,
+  ): Pick<Library, 'functions'>;
+  getRawPointer(buffer: ArrayBufferLike): bigint;
 }
 
 /** Pages are taken from the file again with the next access. Source: madvise(2). */
 const MADV_DONTNEED = 4;
+/** Source: mmap(2), the same on each processor that Node.js runs on. */
+const PROT_READ = 1;
+const MAP_PRIVATE = 2;
+const MAP_FIXED = 16;
+const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
 /** Whether this process is one that `launch.sh` started: a program that has its node within itself is not warned of an experimental feature (ops/README.md). */
 export function givesMemoryBack(): boolean {
@@ -54,19 +67,63 @@ export function mappedPagesGiver(): ((file: string) => void) | null {
   };
 }
 
+/** A part of a buffer, and where in a file the same bytes are. All are multiples of the system's pages. */
+export interface FilePart {
+  readonly buffer: ArrayBufferLike;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** Pages of files in the place of memory. Whoever calls holds the buffer, which is what keeps the place from being used for something else. */
+export interface FilePages {
+  /**
+   * Puts a file's bytes from `position` on in the place of a buffer's, for reading only: they are in memory as far as they are read, and the system takes them from
+   * the file, which may lose its name and must not become shorter. Other threads may read meanwhile, where both have the same bytes. Returns whether it did.
+   */
+  put(part: FilePart, descriptor: number, position: number): boolean;
+  /** Lets go of the pages that were read, which stay in the system's cache. */
+  letGo(part: FilePart): void;
+}
+
+/** Null where the process cannot. */
+export function filePages(): FilePages | null {
+  const library = openLibrary();
+  if (library === null) return null;
+  const { addressOf, functions } = library;
+  const { madvise, mmap, munmap } = functions;
+  const startOf = ({ buffer, offset }: FilePart): bigint => addressOf(buffer) + BigInt(offset);
+  return {
+    put(part, descriptor, position) {
+      const size = BigInt(part.bytes);
+      // What fails at a fixed place may leave nothing there: whatever can be wrong with the file shows at a free one.
+      const trial = mmap(0n, size, PROT_READ, MAP_PRIVATE, descriptor, BigInt(position));
+      if (trial === MAP_FAILED) return false;
+      munmap(trial, size);
+      const placed = mmap(startOf(part), size, PROT_READ, MAP_PRIVATE | MAP_FIXED, descriptor, BigInt(position));
+      if (placed === MAP_FAILED) throw new Error('the system has lost the memory in whose place a file was to be');
+      return true;
+    },
+    letGo(part) {
+      madvise(startOf(part), BigInt(part.bytes), MADV_DONTNEED);
+    },
+  };
+}
+
 function openLibrary(): Library | null {
   if (process.platform !== 'linux') return null;
   const find = process.getBuiltinModule as ((name: string) => unknown) | undefined;
   try {
     const foreign = find?.('node:ffi') as ForeignFunctions | undefined;
     if (foreign === undefined) return null;
-    const library = foreign.dlopen(null, {
+    const { functions } = foreign.dlopen(null, {
       malloc_trim: { arguments: ['u64'], return: 'i32' },
       madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
+      mmap: { arguments: ['u64', 'u64', 'i32', 'i32', 'i32', 'i64'], return: 'u64' },
+      munmap: { arguments: ['u64', 'u64'], return: 'i32' },
     });
     // Throws where types are named in another way.
-    library.functions.malloc_trim(0n);
-    return library;
+    functions.malloc_trim(0n);
+    return { functions, addressOf: (buffer) => foreign.getRawPointer(buffer) };
   } catch {
     return null;
   }

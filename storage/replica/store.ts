@@ -15,7 +15,9 @@ import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, markMade } from '../disk/format-marker.js';
 import type { DatabaseSpace, Environment } from '../disk/lmdb.js';
+import type { FilePages } from '../memory/system-calls.js';
 import type { SegmentSet } from '../segment/handle.js';
+import { tendOriginals } from '../segment/mapped-originals.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
@@ -392,6 +394,11 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   /** See `bringAllOriginals`. It must have ended before the replica is closed. */
   bringOriginals(pause: () => Promise<void>): Promise<void> {
     return bringAllOriginals(() => this.shape.segments, pause);
+  }
+
+  /** See `tendOriginals` of segments: whether any of them are pages of their files. */
+  tendOriginals(pages: FilePages): boolean {
+    return this.shape.segments.map(({ handle }) => tendOriginals(handle, this.spec.config, pages)).includes(true);
   }
 
   // ---------------------------------------------------------------- staleness and points

@@ -182,7 +182,15 @@ export interface LayoutOptions {
   readonly arriving?: ReadonlySet<string>;
   /** Bytes of the memory before it, a multiple of 64. */
   readonly base?: number;
+  /** Where in 64 KB of memory large originals begin, a multiple of 64: as in their file, whose pages can take their place then. Left out: anywhere. */
+  readonly originalsPlace?: number;
 }
+
+/** Originals of a vector that are so many bytes are worth what it takes to have them in memory later, or not at all. Fewer are there within 15 ms, as measured. */
+export const LARGE_ORIGINALS_BYTES = 16 << 20;
+
+/** A multiple of every system's pages. */
+export const PLACE_BYTES = 1 << 16;
 
 /** What a layout is made from. */
 export interface VectorPlan {
@@ -284,7 +292,12 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   const deletedAt = take(capacity * 4);
   const order = options.ordered ? take(capacity * 4) : 0;
   const arrives = (name: string): boolean => options.arriving?.has(name) === true;
-  const laid = vectors.map((plan) => vectorLayout(plan, capacity, files.get(plan.name) ?? null, arrives(plan.name), take));
+  const takeOriginals = (bytes: number, name: string): number => {
+    const { originalsPlace: place } = options;
+    if (place !== undefined && (bytes >= LARGE_ORIGINALS_BYTES || arrives(name))) at += (place - at) & (PLACE_BYTES - 1);
+    return take(bytes);
+  };
+  const laid = vectors.map((plan) => vectorLayout(plan, capacity, files.get(plan.name) ?? null, arrives(plan.name), take, takeOriginals));
   return {
     capacity,
     scratchOffset,
@@ -315,12 +328,13 @@ function vectorLayout(
   file: OriginalsFile | null,
   arrives: boolean,
   take: (bytes: number) => number,
+  takeOriginals: (bytes: number, name: string) => number,
 ): VectorLayout {
   const stride = strideOf(plan);
   const presence = take(Math.ceil(capacity / 32) * 4 + 16);
   const count = plan.kind === 'dense' ? capacity : plan.itemCapacity;
   const decoded = plan.decoded === true;
-  const offset = (file === null || arrives) && !decoded ? take(count * stride) : null;
+  const offset = (file === null || arrives) && !decoded ? takeOriginals(count * stride, plan.name) : null;
   const arrival = arrives ? take(Uint32Array.BYTES_PER_ELEMENT) : null;
   const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
   const codes = plan.codes && codesLayout(plan, plan.codes, count, take);

@@ -32,6 +32,7 @@ export function arrivingVectors({ layout }: SegmentHandle): VectorLayout[] {
 export async function bringOriginals({ folder, memory, rows }: SegmentHandle, vector: VectorLayout, pause: PauseReading): Promise<void> {
   const { arrival, file, offset, stride } = vector;
   if (arrival === null || file === null || offset === null || folder === null) throw new Error(`'${vector.name}' does not arrive`);
+  if (originalsOffset(memory, vector) !== null) return;
   const place = new Uint8Array(memory.buffer, offset, rows * stride);
   await readSegmentFileInParts(path.join(folder, file.name), 'vectors', (reader) => reader.readIntoInParts('vectors', place, pause));
   Atomics.store(new Uint32Array(memory.buffer, arrival, 1), 0, 1);

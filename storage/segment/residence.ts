@@ -1,16 +1,13 @@
 /** Decides which originals of a sealed segment stay in their file, and which come to memory later. Pure. */
 
 import { type CollectionConfig, vectorsByName } from '../../protocols/model/collection.js';
-import { ELEMENT_BYTES, strideOf, type VectorPlan } from './layout.js';
-
-/** Fewer bytes are in memory within 15 ms, as measured. */
-const ARRIVING_BYTES_MIN = 16 << 20;
+import { ELEMENT_BYTES, LARGE_ORIGINALS_BYTES, strideOf, type VectorPlan } from './layout.js';
 
 /**
  * Whether a segment can be searched before the originals of a vector are in memory: a walk scores codes, and few originals, which are read from their file
  * until then. bytesMin: fewer are not worth it.
  */
-export function canArriveLater(plan: VectorPlan, rows: number, bytesMin = ARRIVING_BYTES_MIN): boolean {
+export function canArriveLater(plan: VectorPlan, rows: number, bytesMin = LARGE_ORIGINALS_BYTES): boolean {
   if (plan.kind !== 'dense' || plan.element === 'u8' || plan.decoded === true || plan.codes === null || plan.graph === null) return false;
   return rows * strideOf(plan) >= bytesMin;
 }

@@ -27,10 +27,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
+import { align64 } from '../../vectors/scratch.js';
 import { checksum64, initChecksum } from '../disk/checksum.js';
 import {
   DamagedFile,
   type FormatVersion,
+  firstSectionOffset,
   type PauseReading,
   publishByRename,
   readSegmentFile,
@@ -48,6 +50,7 @@ import {
   fittingLayout,
   LIVE,
   type OriginalsFile,
+  PLACE_BYTES,
   type SegmentLayout,
   segmentMemory,
   type VectorLayout,
@@ -156,6 +159,12 @@ export function writeSealed(
   writeSegmentFile(path.join(folder, 'segment'), 'segment', { ...description }, {}, versionOf(isDecoded));
 }
 
+/** Where in 64 KB of its file the originals of a dense vector begin: see `LayoutOptions`. */
+export function originalsPlace(segment: number, rows: number): number {
+  const first = firstSectionOffset('vectors', { segment, rows }, ['presence', 'vectors']);
+  return (first + align64(Math.ceil(rows / 32) * 4)) % PLACE_BYTES;
+}
+
 function versionOf(isDecoded: boolean): FormatVersion {
   return isDecoded ? 2 : 1;
 }
@@ -192,7 +201,13 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   const description = readDescription(folder);
   const damaged: DamagedFile[] = [];
   const { arriving, files } = originalsFiles(folder, description, options);
-  const planned = fittingLayout(description.rows, description.vectors, { ordered: true, readers: options.readers, files, arriving });
+  const planned = fittingLayout(description.rows, description.vectors, {
+    ordered: true,
+    readers: options.readers,
+    files,
+    arriving,
+    originalsPlace: originalsPlace(description.segment, description.rows),
+  });
   const memory = segmentMemory(planned);
   const sections = memorySections(memory, planned, description.rows);
   const pause = options.pause ?? (async () => {});

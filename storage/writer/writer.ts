@@ -4,7 +4,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
-import { givesMemoryBack, mappedPagesGiver } from '../memory/system-calls.js';
+import { type FilePages, filePages, givesMemoryBack, mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
@@ -31,6 +31,7 @@ const logs = new LogKeeping(logShare, {
 });
 
 let unmapPages: ReturnType<typeof mappedPagesGiver> | undefined;
+let pages: FilePages | null | undefined;
 
 const writerPort: WriterPort = {
   post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
@@ -59,6 +60,10 @@ const writerPort: WriterPort = {
   unmapPages: (file) => {
     if (unmapPages === undefined) unmapPages = givesMemoryBack() ? mappedPagesGiver() : null;
     unmapPages?.(file);
+  },
+  get pages() {
+    if (pages === undefined) pages = givesMemoryBack() ? filePages() : null;
+    return pages;
   },
   left: (bytes) => memory.left.add(bytes),
   logs,

@@ -18,7 +18,11 @@ const KEY = 'test/0';
 const OPERATION = encodeUpdate({ operation: { kind: 'deletePoints', selector: byIds(1) }, chained: false });
 
 /** A writer with an open replica, in this thread; what it says, and whether it ended its worker. */
-async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => setTimeout(run, ms).unref()) {
+async function opened(
+  t: TestContext,
+  after: WriterPort['after'] = (ms, run) => setTimeout(run, ms).unref(),
+  pages: WriterPort['pages'] = null,
+) {
   const said: FromWriter[] = [];
   const ended: BrokenInvariant[] = [];
   const scans: SeenScan[] = [];
@@ -38,6 +42,7 @@ async function opened(t: TestContext, after: WriterPort['after'] = (ms, run) => 
       warn: () => {},
       collectGarbageSoon: () => collected.push(Date.now()),
       unmapPages: () => {},
+      pages,
       left: () => {},
       logs: new LogKeeping(UNLIMITED_LOGS, { now: () => Date.now(), after }),
       scans: new SeenScans((some) => scans.push(...some), Date.now, setImmediate),
@@ -139,6 +144,34 @@ test('originals that arrive later do so some seconds after the opening, and a cl
   assert.equal((await closing)[0]?.kind, 'answer');
   assert.deepEqual(happened, ['begun', 'ended', 'closed']);
   assert.ok(!said.some(({ kind }) => kind === 'failed'));
+});
+
+test('originals are put in their place at the opening, and what is read of them is let go of every second until none are there or the replica is closed', async (t) => {
+  const later: { readonly ms: number; readonly run: () => void }[] = [];
+  const answers = [true, true, false];
+  let calls = 0;
+  const mocked = mock.method(ReplicaStore.prototype, 'tendOriginals', () => answers[calls++] as boolean);
+  t.after(() => mocked.mock.restore());
+  const pages = { put: () => false, letGo: () => {} };
+  const second = () => {
+    const [next] = later.splice(0);
+    assert.equal(next?.ms, 1000);
+    next?.run();
+  };
+  const { take } = await opened(t, (ms, run) => later.push({ ms, run }), pages);
+  assert.equal(calls, 1);
+  second();
+  second();
+  assert.equal(calls, 3);
+  assert.equal(later.length, 0);
+  answers.push(true);
+  const { take: close } = await opened(t, (ms, run) => later.push({ ms, run }), pages);
+  assert.equal(calls, 4);
+  await close({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
+  second();
+  assert.equal(calls, 4);
+  assert.equal(later.length, 0);
+  await take({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
 });
 
 test('a replica whose vectors are damaged on their way to memory is given up with the name of the file; where they cannot be read, they stay there', async (t) => {
