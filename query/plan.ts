@@ -1,7 +1,7 @@
 /**
  * Decides how one segment is searched: not at all, by scoring the admitted rows one by one (gather), by scoring all
- * rows in order (scan), or by walking a graph: that of all rows, or that of the rows of one payload value which the filter
- * demands. Pure; every plan holds the facts that decided it, and `explain` words them.
+ * rows in order (scan), by walking a graph: that of all rows, or that of the rows of one payload value which the filter
+ * demands, or by reading the nearest of its lists from disk. Pure; every plan holds the facts that decided it, and `explain` words them.
  *
  * Invariant Query-Q1: as many results as asked for, whenever so many rows match. Gather and scan see every row; a walk may
  * miss some, so its plan names the exact way to take when it comes back with fewer than min(k, admitted).
@@ -43,6 +43,15 @@ export interface SegmentFacts {
   readonly m0: number;
   /** The graph over the rows of a payload value that every match has; null without one. */
   readonly valueGraph: { readonly rows: number; readonly m0: number; readonly of: string } | null;
+  /** Its rows lie in lists on disk in place of a graph; left out: they do not. */
+  readonly lists?: ListFacts;
+}
+
+/** What planning needs to know of lists. */
+export interface ListFacts {
+  readonly count: number;
+  /** Lists that a search with ef 100 reads, without a filter. */
+  readonly probes: number;
 }
 
 /** What planning needs to know of a segment's codes, and of how they are to be used. */
@@ -76,6 +85,9 @@ export type PlanReason =
   | { readonly kind: 'nothingWanted' | 'noLiveRows' | 'noneAdmitted' | 'indexedOnly' | 'exact' | 'noGraph' | 'mostRowsWanted' }
   /** The admitted rows are fewer than `full_scan_threshold` asks to walk among. */
   | { readonly kind: 'belowThreshold'; readonly kilobytes: number }
+  | { readonly kind: 'lists'; readonly count: number; readonly probes: number; readonly selectivity: number }
+  /** The admitted rows are too few for lists: each is read by itself. */
+  | { readonly kind: 'fewerThanLists'; readonly probes: number }
   | { readonly kind: 'costs'; readonly walk: WalkCost; readonly exhaustive: 'gather' | 'scan'; readonly exhaustiveNs: number };
 
 /** The cheapest walk, and among which rows it goes. */
@@ -106,7 +118,9 @@ export type SegmentPlan =
       readonly ef: number;
       readonly narrow: boolean;
       readonly fallback: 'gather' | 'scan';
-    } & Scored);
+    } & Scored)
+  /** Read the `probes` lists whose middles are nearest and score their rows' codes. fallback: as of a walk, on originals. */
+  | ({ readonly kind: 'lists'; readonly probes: number; readonly fallback: 'gather' | 'scan' } & Scored);
 
 const ELEMENT_BYTES: Record<PlanElement, number> = { f32: 4, f16: 2, u8: 1 };
 
@@ -120,6 +134,12 @@ const WALK_ADVANTAGE = 0.85;
 const SCAN_ABOVE = 0.5;
 /** How much slower than a walk the exact way may be, for so few vectors that `full_scan_threshold` asks for it. */
 const THRESHOLD_PATIENCE = 2;
+/** The `hnsw_ef` for which lists know how many of them a search reads. */
+const PROBES_EF = 100;
+/** Reading a list and scoring its rows takes as long as reading so many rows one by one. */
+const ROWS_PER_LIST_READ = 2;
+/** Reading a list from a disk, and scoring its rows. */
+const LIST_READ_NS = 300_000;
 /** Testing one neighbour's neighbour against the filter. */
 const TWO_HOP_TEST_NS = 1.2;
 
@@ -129,8 +149,9 @@ export function planSegment(facts: SegmentFacts): SegmentPlan {
   if (facts.k <= 0) return NOTHING_WANTED;
   if (facts.live === 0) return NO_LIVE_ROWS;
   if (wanted === 0) return NONE_ADMITTED;
-  if (facts.indexedOnly && !facts.hasGraph) return INDEXED_ONLY;
+  if (facts.indexedOnly && !facts.hasGraph && facts.lists === undefined) return INDEXED_ONLY;
   if (facts.exact) return { ...exhaustive(facts, wanted, false), why: { kind: 'exact' } };
+  if (facts.lists !== undefined) return byLists(facts, facts.lists, wanted);
   if (!facts.hasGraph && facts.valueGraph === null) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'noGraph' } };
   if (wanted <= askedFor(facts) * 2) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'mostRowsWanted' } };
   return cheaper(facts, wanted);
@@ -143,6 +164,8 @@ export function planNs(facts: SegmentFacts, plan: SegmentPlan): number {
       return 0;
     case 'walk':
       return plan.why.kind === 'costs' ? plan.why.walk.ns : 0;
+    case 'lists':
+      return plan.probes * LIST_READ_NS;
     case 'gather':
     case 'scan':
       return exhaustiveCost(facts, facts.admitted ?? facts.live, plan);
@@ -164,6 +187,8 @@ export function explain(plan: SegmentPlan): string {
     case 'gather':
     case 'scan':
       return `${plan.kind} ${scoring(plan)}: ${reasonText(plan.why)}`;
+    case 'lists':
+      return `lists ${plan.probes}, ${scoring(plan)}, else ${plan.fallback}: ${reasonText(plan.why)}`;
     case 'walk':
       return `walk${plan.graph === 'value' ? ' of sub-graph' : ''} ef ${plan.ef}${plan.narrow ? ', two hops through the filter' : ''}, ${scoring(plan)}, else ${plan.fallback}: ${reasonText(plan.why)}`;
   }
@@ -187,6 +212,10 @@ function reasonText(why: PlanReason): string {
       return 'most of the rows are wanted';
     case 'belowThreshold':
       return `${Math.round(why.kilobytes)} kB are below full_scan_threshold`;
+    case 'lists':
+      return `${why.count} lists on disk, ${percent(why.selectivity)} of the rows admitted`;
+    case 'fewerThanLists':
+      return `so few rows take fewer reads than ${why.probes} lists on disk`;
     case 'costs': {
       const { ns, rows, selectivity, of } = why.walk;
       const admitted = `${percent(selectivity)} of ${rows} rows${of === null ? '' : ` of ${of}`} admitted`;
@@ -229,6 +258,27 @@ function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   if (exhaustiveNs * WALK_ADVANTAGE <= walk.ns) return { ...plain, why };
   const keep = codes?.rescore && codes.rescoreFound ? ef : Math.min(ef, keepOf(facts, codes));
   return { kind: 'walk', graph: walk.graph, narrow: walk.narrow, ef, ...scored(codes, keep), fallback: plain.kind, why };
+}
+
+/**
+ * Rows that lie in lists on disk: their codes are not in memory. Lists are read in proportion to `hnsw_ef`, and, as rows that pass lie farther away the
+ * fewer they are, to the root of how many there are of each. Few rows are read one by one.
+ */
+function byLists(facts: SegmentFacts, lists: ListFacts, wanted: number): SegmentPlan {
+  const ef = Math.max(facts.hnswEf ?? facts.efDefault, askedFor(facts));
+  const selectivity = facts.admitted === null ? 1 : Math.min(1, wanted / facts.live);
+  const probes = Math.min(lists.count, Math.ceil((lists.probes * ef) / PROBES_EF / Math.sqrt(selectivity)));
+  const plain = exhaustive(facts, wanted, false);
+  if (wanted <= askedFor(facts) * 2) return { ...plain, why: { kind: 'mostRowsWanted' } };
+  if (wanted <= probes * ROWS_PER_LIST_READ) return { ...plain, why: { kind: 'fewerThanLists', probes } };
+  const keep = keepOf(facts, facts.codes);
+  return {
+    kind: 'lists',
+    probes,
+    ...scored(facts.codes, keep),
+    fallback: plain.kind,
+    why: { kind: 'lists', count: lists.count, probes, selectivity },
+  };
 }
 
 interface Walk extends WalkCost {

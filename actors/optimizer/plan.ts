@@ -4,7 +4,7 @@
  * Every segment costs every query another walk (or, without a graph, a scan), and every build costs CPU, so the policy
  * collects first and builds once:
  *
- * 1. *repair*: a sealed segment whose graph, codes or inverted index failed their checksum is built again from its vectors, at once.
+ * 1. *repair*: a sealed segment whose graph, lists, codes or inverted index failed their checksum is built again from its vectors, at once.
  * 2. *fieldIndex*: a sealed segment that lacks the index of a field gets it, at once; the segment stays.
  * 3. *indexing*: due when the rows without a graph hold more than `indexing_threshold` KB of vectors (0: never).
  *    While an upload runs (a write within the last second) it waits, unless those rows reach 32 thresholds and half of
@@ -14,7 +14,7 @@
  *    each time the point is built again: O(log n) builds per point. Deferred rows, which nobody sees before they are built,
  *    wait for no pause: what arrives during a build is the next one.
  * 4. *reindex*: a sealed segment whose graphs were built with other settings (`m`, `ef_construct`, `payload_m` and the fields
- *    it is for), or whose codes were made by another quantization, than the collection has now is built again, at once and
+ *    it is for), with a graph where lists on disk are wanted or the other way round, or whose codes were made by another quantization, than the collection has now is built again, at once and
  *    alone; not while indexing is off (threshold 0).
  * 5. *vacuum*: a segment of `vacuum_min_vector_number` rows or more, `deleted_threshold` of them deleted.
  * 6. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
@@ -36,7 +36,7 @@
  */
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
-import { vectorsByName } from '../../protocols/model/collection.js';
+import { listedVector, vectorsByName } from '../../protocols/model/collection.js';
 import { quantizationSetting } from '../../storage/builder/quantization-settings.js';
 import { reservedPlans } from '../../storage/builder/reserved-plans.js';
 import {
@@ -177,7 +177,7 @@ function planRepair(world: World): OptimizationPlan | undefined {
 
 /** Field indexes are made again by `fieldIndex`; what is built from vectors needs a whole build. */
 function needsRebuild(file: string): boolean {
-  return file.startsWith('graph.') || file.startsWith('codes.') || file.startsWith('sparse.');
+  return file.startsWith('graph.') || file.startsWith('codes.') || file.startsWith('lists.') || file.startsWith('sparse.');
 }
 
 function planFieldIndex(world: World): OptimizationPlan | undefined {
@@ -215,7 +215,9 @@ function planReindex(world: World): OptimizationPlan | undefined {
 }
 
 function hasOutdatedGraph(segment: SegmentStats, { config, fields }: World): boolean {
-  return segment.graphs.some(({ name, m, efConstruct, subgraphs }) => {
+  const listed = listedVector(config);
+  return segment.graphs.some(({ name, m, efConstruct, inLists, subgraphs }) => {
+    if (inLists === true || name === listed) return inLists !== true || name !== listed;
     const wanted = graphSettings(config, name);
     return m !== wanted.m || efConstruct !== wanted.efConstruct || !isMadeFor(subgraphs, subgraphSetting(config, name, fields));
   });
@@ -361,7 +363,9 @@ function rowOverheadBytes(world: World): number {
   const { hnsw_config, params } = world.config;
   const scratchSlots = world.facts.cpus + 2;
   let adjacency = 0;
-  for (const vector of vectorsByName(params.vectors).values()) {
+  const listed = listedVector(world.config);
+  for (const [name, vector] of vectorsByName(params.vectors)) {
+    if (name === listed) continue;
     const m = vector.hnsw_config?.m ?? hnsw_config.m;
     adjacency += 4 * (2 + 2 * m) + 8 + 32;
   }

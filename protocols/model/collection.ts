@@ -134,6 +134,18 @@ export function vectorsByName(vectors: VectorsConfig): Map<string, VectorParams>
   return new Map(Object.entries(vectors));
 }
 
+/**
+ * The vector whose rows lie in lists on disk instead of in a graph in memory: the first one with `on_disk` and `hnsw_config.on_disk`, for which a graph
+ * is wanted and codes are made. Just one, as rows can lie in one order only. Null: none.
+ */
+export function listedVector({ hnsw_config, params }: Pick<CollectionConfig, 'hnsw_config' | 'params'>): string | null {
+  for (const [name, { datatype, hnsw_config: own, multivector_config, on_disk }] of vectorsByName(params.vectors)) {
+    const hnsw = { ...hnsw_config, ...own };
+    if (on_disk === true && hnsw.on_disk === true && hnsw.m > 0 && datatype !== 'uint8' && multivector_config === undefined) return name;
+  }
+  return null;
+}
+
 /** Sparse vector parameters by name, in the order of the configuration. */
 export function sparseByName(params: Pick<CollectionParams, 'sparse_vectors'>): Map<string, SparseVectorParams> {
   return new Map(Object.entries(params.sparse_vectors ?? {}));

@@ -64,6 +64,8 @@ export interface ExplainedSearch {
   readonly rows_rescored: number;
   /** Of vectors, codes and payloads. */
   readonly bytes_read: number;
+  /** Reads of vectors and codes on disk, each of rows that lie together; the system's cache may have answered some. */
+  readonly reads: number;
   /** Rows that the segment answered. */
   readonly found: number;
   readonly filter: ExplainedFilter | null;

@@ -83,7 +83,7 @@ export const FIELD_NOTES: Readonly<Record<string, FieldNote>> = {
   optimizers_config: note('When segments are built, merged and cleaned.'),
   quantization_config: note('A smaller form of vectors to search with.'),
   metadata: note('Any values of your own.'),
-  'HnswChange.on_disk': note('Kept and shown; it has no effect here: graphs are in memory.', OFF),
+  'HnswChange.on_disk': note('With `on_disk` of the vector: rows lie in lists on disk in place of a graph and codes in memory.', OFF),
   inline_storage: note('Kept and shown; it has no effect here.', OFF),
   on_disk: note('It stays in files, and is read as it is needed.', OFF),
   scalar: note('A byte for each number.'),

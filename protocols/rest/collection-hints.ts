@@ -1,6 +1,13 @@
 /** What of a collection's settings is kept and shown, but has no effect, or another one than their names say: for `GET /collections/{name}` and the log. */
 
-import { type CollectionConfig, type SparseVectorParams, sparseByName, type VectorParams, vectorsByName } from '../model/collection.js';
+import {
+  type CollectionConfig,
+  listedVector,
+  type SparseVectorParams,
+  sparseByName,
+  type VectorParams,
+  vectorsByName,
+} from '../model/collection.js';
 
 /** One sentence for each such setting. Source of those about `inline_storage`: scenario vectors-config-more. */
 export function settingsWithoutEffect(config: CollectionConfig): string[] {
@@ -26,9 +33,13 @@ function ofVector(config: CollectionConfig, name: string, vector: VectorParams):
         : `${inline} requires quantization to be enabled. This option will be ignored.`,
     ];
   }
+  const listed = listedVector(config);
   const checks: readonly (readonly [boolean, string])[] = [
     [hnsw.inline_storage === true, `${inline} has no effect: graphs and codes are in memory.`],
-    [hnsw.on_disk === true, `The \`hnsw_config.on_disk\` option for vector '${name}' has no effect: graphs are in memory.`],
+    [
+      hnsw.on_disk === true && listed !== name,
+      `The \`hnsw_config.on_disk\` option for vector '${name}' has no effect: ${whyInMemory(listed, vector)}.`,
+    ],
     [isMulti && vector.on_disk === true, `The \`on_disk\` option for vector '${name}' has no effect: multivectors are in memory.`],
     [
       vector.datatype === 'turbo4',
@@ -36,6 +47,12 @@ function ofVector(config: CollectionConfig, name: string, vector: VectorParams):
     ],
   ];
   return checks.filter(([on]) => on).map(([, line]) => line);
+}
+
+function whyInMemory(listed: string | null, { datatype, multivector_config, on_disk }: VectorParams): string {
+  if (multivector_config !== undefined || datatype === 'uint8') return 'graphs are in memory';
+  if (listed !== null) return `only vector '${listed}' is searched from disk, since rows can lie in one order only`;
+  return on_disk === true ? 'graphs are in memory' : 'graphs are in memory unless `on_disk` is set, too';
 }
 
 function ofSparseVector(name: string, { index }: SparseVectorParams): string[] {

@@ -16,7 +16,7 @@ export function planSentence({ why }: SegmentPlan, { codes, fullScanThresholdKb,
   const scored = `${admitted === null ? `all ${wanted}` : `the ${wanted} that pass the filter`} ${admitted === 1 ? 'is' : 'are'} scored`;
   const on =
     codes === null ? '' : ' Codes stand for the vectors where that saves bytes, and the best rows are scored anew with the originals.';
-  return `${reasonOf(why, scored, fullScanThresholdKb)}${why.kind === 'costs' ? on : ''}`;
+  return `${reasonOf(why, scored, fullScanThresholdKb)}${why.kind === 'costs' || why.kind === 'lists' ? on : ''}`;
 }
 
 function reasonOf(why: PlanReason, scored: string, thresholdKb: number): string {
@@ -37,6 +37,12 @@ function reasonOf(why: PlanReason, scored: string, thresholdKb: number): string 
       return `Most of the rows are wanted, so ${scored}.`;
     case 'belowThreshold':
       return `The vectors take ${Math.round(why.kilobytes)} kB, less than \`full_scan_threshold\` (${thresholdKb} kB), so ${scored}.`;
+    case 'lists': {
+      const share = why.selectivity >= 1 ? '' : `; ${percent(why.selectivity)} of the rows pass`;
+      return `The rows lie in ${why.count} lists on disk, of which the ${why.probes} nearest are read${share}.`;
+    }
+    case 'fewerThanLists':
+      return `So few rows are wanted that reading each takes less than reading ${why.probes} lists on disk, so ${scored}.`;
     case 'costs': {
       const { ns, of, rows, selectivity } = why.walk;
       const graph = of === null ? 'the graph' : `the graph of ${of}`;

@@ -39,6 +39,7 @@ import { encodeTokens } from './encode-tokens.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
 import { knownGraph } from './known-graph.js';
 import { linkSubgraphs } from './link-subgraphs.js';
+import { makeLists } from './make-lists.js';
 import { presentRows } from './matrix.js';
 import type { PayloadSource } from './payload-source.js';
 import { quantizeVector } from './quantize-vector.js';
@@ -117,12 +118,12 @@ async function buildSegment(
     await control.checkpoint();
     const built = await buildVectors(job, draft, selected, unfinished, control);
     const { graphs } = built;
-    const { vectors: placed, selection } = ordered(draft, built.vectors, grouping.tenants, selected);
+    const { vectors: placed, selection } = ordered(draft, built, grouping.tenants, selected);
     const vectors: VectorLayout[] = [];
     for (const vector of placed) {
       if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
       const coded = vector.kind === 'multi' ? await codedTokens(draft, vector, control) : vector;
-      vectors.push(canDecode(coded) ? { ...coded, offset: null, decoded: true } : coded);
+      vectors.push(coded.lists === null && canDecode(coded) ? { ...coded, offset: null, decoded: true } : coded);
     }
     const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: id }, control);
     await control.checkpoint();
@@ -213,8 +214,9 @@ async function buildVectors(
   selection: Selection,
   folder: string,
   control: BuildControl,
-): Promise<{ vectors: VectorLayout[]; graphs: GraphReport[] }> {
+): Promise<{ vectors: VectorLayout[]; graphs: GraphReport[]; listOf: Uint32Array | null }> {
   const vectors: VectorLayout[] = [];
+  let listOf: Uint32Array | null = null;
   const graphs: GraphReport[] = [];
   const paramsByName = vectorsByName(job.spec.config.params.vectors);
   for (const planned of draft.layout.vectors) {
@@ -230,6 +232,12 @@ async function buildVectors(
     const { distance } = paramsByName.get(planned.name) as VectorParams;
     const task = { distance, threads: job.threads, file: path.join(folder, `usearch.${vectors.length}`) };
     let linked = guideOf(coded);
+    if (coded.lists !== null) {
+      const made = await makeLists(draft, coded, present, control);
+      listOf = made.listOf;
+      vectors.push(made.vector);
+      continue;
+    }
     if (coded.graph !== null) {
       const rows = isWalked(job.spec.config, planned.name) ? present : NO_ROWS;
       const settings = graphSettings(job.spec.config, planned.name);
@@ -247,7 +255,7 @@ async function buildVectors(
     // Codes that were asked for stay, whatever a walk on them finds.
     vectors.push(coded.quantization === null ? linked : { ...linked, codes: coded.codes });
   }
-  return { vectors, graphs };
+  return { vectors, graphs, listOf };
 }
 
 function codedVector(draft: SegmentDraft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {
@@ -269,15 +277,19 @@ function guideOf(coded: VectorLayout): VectorLayout {
 }
 
 /**
- * Moves the rows of each tenant together, and along a graph that links most of them: the tenants' own, else the first over all
- * rows. Without either they stay as they were taken.
+ * Moves the rows of each list together, if there are lists. Else the rows of each tenant, and along a graph that links most of them: the tenants' own,
+ * else the first over all rows. Without any of these they stay as they were taken.
  */
 function ordered(
   draft: SegmentDraft,
-  vectors: VectorLayout[],
+  { listOf, vectors }: { readonly vectors: VectorLayout[]; readonly listOf: Uint32Array | null },
   tenants: Uint32Array | null,
   selection: Selection,
 ): { vectors: VectorLayout[]; selection: Selection } {
+  if (listOf !== null) {
+    const taken = Uint32Array.from({ length: draft.rows }, (_, row) => row);
+    return reorderRows(draft, vectors, groupedOrder(taken, listOf), selection);
+  }
   const guide = guideGraph(draft, vectors, tenants !== null);
   if (guide === undefined && tenants === null) return { vectors, selection };
   const order =
@@ -320,7 +332,7 @@ async function writePayloads(
 }
 
 /**
- * The published segment as it is handed over. Where originals stay on disk, or codes stand for them, it is read back without
+ * The published segment as it is handed over. Where originals or codes stay on disk, or codes stand for originals, it is read back without
  * them, as the memory of the build, which has them, can give up nothing but all it holds.
  * built: the segment in the memory of the build, in its final folder.
  */
@@ -329,7 +341,7 @@ async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built
   const onDiskPayload = config.params.on_disk_payload;
   const folder = built.folder as string;
   const onDisk = (plan: VectorPlan) => staysOnDisk(plan, built.rows, config);
-  if (!plans.some((plan) => plan.decoded === true || onDisk(plan)))
+  if (!plans.some((plan) => plan.decoded === true || plan.lists !== undefined || onDisk(plan)))
     return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
   const { handle, damages } = await loadSealed(folder, { readers, onDiskPayload, onDisk, fields: job.fields });
   if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
@@ -342,7 +354,7 @@ function codesOf({ scale, origin, exact, spec, lost }: CodesLayout): VectorPlan[
 
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
-  const { kind, name, dim, element, ragged, codes, decoded, quantization, graph, subgraphs } = vector;
+  const { kind, name, dim, element, ragged, codes, decoded, quantization, graph, lists, subgraphs } = vector;
   return {
     kind,
     name,
@@ -361,6 +373,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
       maxLevel: graph.maxLevel,
       upperWords: graph.upperWords,
     },
+    ...(lists && { lists: { count: lists.count, scale: lists.scale, origin: lists.origin, probes: lists.probes } }),
     ...(subgraphs && {
       subgraphs: { ...subgraphs, layers: subgraphs.layers.map(({ m, m0, upperWords }) => ({ m, m0, upperWords })) },
     }),

@@ -99,7 +99,8 @@ export async function encodeVector(
   if (vector.codes === null || present.length === 0) return vector;
   const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
   const codes = { ...vector.codes, ...chooseCodes(sample) };
-  if (codeFidelity(sample, vector, codes) < CODE_FIDELITY_MIN) return { ...vector, codes: null };
+  // Lists read codes in any case: the best rows are scored anew.
+  if (vector.lists === null && codeFidelity(sample, vector, codes) < CODE_FIDELITY_MIN) return { ...vector, codes: null };
   const out = new Uint8Array(draft.memory.buffer);
   let exact = true;
   for (let row = 0; row < draft.rows; row += ENCODE_ROWS) {

@@ -1,8 +1,9 @@
 /** The room that a build reserves before it knows its codes and graphs; the optimizer plans with the same figures. Pure. */
 
-import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { type CollectionConfig, listedVector } from '../../protocols/model/collection.js';
 import { graphSettings } from '../segment/graph-settings.js';
 import type { VectorPlan } from '../segment/layout.js';
+import { reservedLists } from '../segment/lists.js';
 import { vectorPlans } from '../segment/plans.js';
 import { quantizationSetting, reservedCodes } from './quantization-settings.js';
 
@@ -29,12 +30,10 @@ export function reservedPlans(config: CollectionConfig, reserved: ReservedRows):
 function reservedPlan(config: CollectionConfig, plan: VectorPlan, { rows, withGraph }: ReservedRows): VectorPlan {
   const settings = graphSettings(config, plan.name);
   const { m } = settings;
-  const graph = { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) };
-  return {
-    ...plan,
-    ...quantized(config, plan),
-    graph: withGraph && m > 0 && rows > 0 ? graph : null,
-  };
+  const coded = { ...plan, ...quantized(config, plan) };
+  if (!withGraph || m === 0 || rows === 0) return coded;
+  if (plan.name === listedVector(config)) return { ...coded, lists: reservedLists(rows, coded) };
+  return { ...coded, graph: { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) } };
 }
 
 function quantized(config: CollectionConfig, plan: VectorPlan): Pick<VectorPlan, 'codes' | 'quantization'> {

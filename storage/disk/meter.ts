@@ -28,3 +28,17 @@ export function measured<T>(usage: HardwareUsage | null, run: () => T): T {
     current = outer;
   }
 }
+
+let reads = 0;
+
+/** Vectors or codes were read by position. */
+export function countRead(): void {
+  reads++;
+}
+
+/** Such reads of this thread since the last call. */
+export function takeReads(): number {
+  const count = reads;
+  reads = 0;
+  return count;
+}

@@ -21,7 +21,7 @@ import type { Filter } from '../../protocols/model/filter.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { planSentence } from '../../query/explain/sentences.js';
 import type { SegmentFacts, SegmentPlan } from '../../query/plan.js';
-import { measured, spend } from '../disk/meter.js';
+import { measured, spend, takeReads } from '../disk/meter.js';
 import type { SeenSegment } from './seen-segment.js';
 
 let current: Explainer | null = null;
@@ -110,6 +110,7 @@ export class Explainer {
     const last = known.at(-1);
     if (last !== undefined && last.levelAt === this.levels) return last;
     view.reader.takeWork();
+    takeReads();
     const note = new SearchNote(this, view, this.level, this.levels);
     known.push(note);
     return note;
@@ -179,6 +180,7 @@ export class SearchNote {
   estimated: EstimatedMatches | null = null;
   filter: ExplainedFilter | null = null;
   private bytes = 0;
+  private reads = 0;
   private readonly stages = new StageTimes();
 
   constructor(
@@ -196,6 +198,7 @@ export class SearchNote {
   mark(stage: string): void {
     const bytes = this.explainer.takeBytes();
     this.bytes += bytes;
+    this.reads += takeReads();
     this.stages.add(stage, this.explainer.elapsed(), bytes);
   }
 
@@ -293,6 +296,7 @@ export class SearchNote {
       rows_scored: this.rowsScored,
       rows_rescored: this.rowsRescored,
       bytes_read: Math.round(this.bytes),
+      reads: this.reads,
       found: this.found,
       filter: this.filter,
     };

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { type CollectionConfig, vectorsByName } from '../../protocols/model/collection.js';
 
 /** Originals, codes and graphs; what an index of a field has is read where it lies. */
-const LOADED = /^(?:rows|vectors\.|codes\.|graph\.|sparse\.)/;
+const LOADED = /^(?:rows|vectors\.|codes\.|graph\.|lists\.|sparse\.)/;
 
-/** Bytes. A file that goes away meanwhile counts nothing. */
+/** Bytes. Codes that lists read from their file count nothing. A file that goes away meanwhile counts nothing. */
 export async function loadedBytes(folder: string, config: CollectionConfig): Promise<number> {
   const vectors = [...vectorsByName(config.params.vectors).values()];
   const onDisk = vectors.length > 0 && vectors.every(({ on_disk }) => on_disk === true);
@@ -19,7 +19,8 @@ export async function loadedBytes(folder: string, config: CollectionConfig): Pro
 }
 
 async function sizesIn(folder: string, isCounted: (name: string) => boolean): Promise<number> {
-  const counted = (await names(folder)).filter(isCounted);
+  const all = await names(folder);
+  const counted = all.filter((name) => isCounted(name) && !(name.startsWith('codes.') && all.includes(name.replace('codes', 'lists'))));
   const sizes = await Promise.all(
     counted.map((name) =>
       stat(join(folder, name)).then(

@@ -76,7 +76,8 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
   };
 }
 
-function graphStats({ name, graph, subgraphs }: VectorLayout): GraphStats[] {
+function graphStats({ name, graph, lists, subgraphs }: VectorLayout): GraphStats[] {
+  if (lists !== null) return [{ name, m: 0, efConstruct: 0, inLists: true }];
   if (graph === null && subgraphs === null) return [];
   const made = subgraphs === null ? {} : { subgraphs: subgraphs.setting };
   return [{ name, m: graph?.m ?? 0, efConstruct: graph?.efConstruct ?? subgraphs?.setting.efConstruct ?? 0, ...made }];

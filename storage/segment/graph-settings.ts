@@ -5,6 +5,7 @@ import {
   type FieldSchema,
   type FieldType,
   type HnswConfig,
+  listedVector,
   vectorsByName,
 } from '../../protocols/model/collection.js';
 import { ELEMENT_BYTES, type SubgraphSetting } from './layout.js';
@@ -40,7 +41,7 @@ export function graphSettings(config: CollectionConfig, vector: string): GraphSe
 }
 
 /**
- * Settings of the sub-graphs of a dense vector; null: it is to have none. Values below `full_scan_threshold` (in bytes of
+ * Settings of the sub-graphs of a dense vector; null: it is to have none, as one whose rows lie in lists. Values below `full_scan_threshold` (in bytes of
  * vectors) get none, as a search of so few rows is a scan.
  */
 export function subgraphSetting(
@@ -49,7 +50,7 @@ export function subgraphSetting(
   fields: ReadonlyMap<string, FieldSchema>,
 ): SubgraphSetting | null {
   const params = vectorsByName(config.params.vectors).get(vector);
-  if (params === undefined || params.multivector_config !== undefined) return null;
+  if (params === undefined || params.multivector_config !== undefined || listedVector(config) === vector) return null;
   const { payload_m, ef_construct, full_scan_threshold } = hnswOf(config, vector);
   if (!payload_m) return null;
   const rowBytes = params.size * ELEMENT_BYTES[elementOf(params.datatype)];

@@ -94,6 +94,21 @@ export interface OriginalsFile {
   readonly start: number;
 }
 
+/** Rows in lists on disk, each of rows that are near each other and follow each other: `lists.ts`. */
+export interface ListsLayout {
+  readonly count: number;
+  /** u32 [count + 1]: list l has the rows from starts[l] up to starts[l + 1]. Rows without the vector are behind the last one. */
+  readonly starts: number;
+  /** u8 [count, dim padded to 16]: where each list's middle is, component = scale * code + origin. */
+  readonly centroids: number;
+  readonly scale: number;
+  readonly origin: number;
+  /** As `VectorPlan.lists`. */
+  readonly probes: number;
+  /** Codes of the rows, that are read from their file; the offset is that of row 0 within it. Null in a build, which has them in memory. */
+  readonly filed: { readonly file: OriginalsFile; readonly codes: CodesLayout } | null;
+}
+
 export type VectorKind = 'dense' | 'multi' | 'sparse';
 
 /**
@@ -141,6 +156,8 @@ export interface VectorLayout {
   readonly graph: GraphLayout | null;
   /** Null: the segment was built without any being asked for. */
   readonly subgraphs: SubgraphsLayout | null;
+  /** In place of a graph; null: there are none. */
+  readonly lists: ListsLayout | null;
 }
 
 export interface SegmentLayout {
@@ -178,6 +195,8 @@ export interface LayoutOptions {
   readonly readers: number;
   /** Vectors whose originals stay out of memory, by name, and where they are. */
   readonly files?: ReadonlyMap<string, OriginalsFile>;
+  /** Vectors with lists whose codes stay out of memory, by name, and where these are. */
+  readonly codeFiles?: ReadonlyMap<string, OriginalsFile>;
   /** Vectors of these that have a place in memory, too, which is filled later. */
   readonly arriving?: ReadonlySet<string>;
   /** Bytes of the memory before it, a multiple of 64. */
@@ -221,6 +240,8 @@ export interface VectorPlan {
     readonly layers: readonly Pick<Adjacency, 'm' | 'm0' | 'upperWords'>[];
     readonly values: readonly ValueGraph[];
   };
+  /** Left out: none. probes: lists that a search with `hnsw_ef` 100 reads, as found out with some rows (`lists.ts`). */
+  readonly lists?: Pick<ListsLayout, 'count' | 'scale' | 'origin' | 'probes'>;
 }
 
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, u8: 1 };
@@ -282,7 +303,9 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   };
   const dimMax = vectors.reduce((max, vector) => Math.max(max, vector.dim), 0);
   const files: ReadonlyMap<string, OriginalsFile> = options.files ?? new Map();
-  const staged = vectors.reduce((max, vector) => (files.has(vector.name) ? Math.max(max, strideOf(vector)) : max), 0);
+  const codeFiles: ReadonlyMap<string, OriginalsFile> = options.codeFiles ?? new Map();
+  const isStaged = ({ name }: VectorPlan): boolean => files.has(name) || codeFiles.has(name);
+  const staged = vectors.reduce((max, vector) => (isStaged(vector) ? Math.max(max, strideOf(vector)) : max), 0);
   const queryBytes = vectors.reduce((max, plan) => Math.max(max, codedQueryBytes(plan)), 0);
   const scratch = scratchLayout(capacity, dimMax, staged, queryBytes);
   const scratchOffset = take(scratch.bytes * Math.ceil(options.readers / 2 ** scratchLevel));
@@ -297,7 +320,10 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
     if (place !== undefined && (bytes >= LARGE_ORIGINALS_BYTES || arrives(name))) at += (place - at) & (PLACE_BYTES - 1);
     return take(bytes);
   };
-  const laid = vectors.map((plan) => vectorLayout(plan, capacity, files.get(plan.name) ?? null, arrives(plan.name), take, takeOriginals));
+  const laid = vectors.map((plan) => {
+    const [file, codeFile] = [files.get(plan.name) ?? null, codeFiles.get(plan.name) ?? null];
+    return vectorLayout(plan, capacity, { file, codeFile, arrives: arrives(plan.name) }, take, takeOriginals);
+  });
   return {
     capacity,
     scratchOffset,
@@ -321,12 +347,18 @@ function codedQueryBytes({ kind, codes, dim }: VectorPlan): number {
   return kind === 'multi' ? queryBytes + maxSimTableBytes(codes.spec, dim) : queryBytes;
 }
 
-/** Where one vector's arrays lie. file: where the originals are that stay out of memory, or arrive there later; null: they are in memory. */
+/** What of a vector is not in memory: where the originals are that stay in their file, or arrive later, and codes that stay there. */
+interface Absent {
+  readonly file: OriginalsFile | null;
+  readonly codeFile: OriginalsFile | null;
+  readonly arrives: boolean;
+}
+
+/** Where one vector's arrays lie. */
 function vectorLayout(
   plan: VectorPlan,
   capacity: number,
-  file: OriginalsFile | null,
-  arrives: boolean,
+  { arrives, codeFile, file }: Absent,
   take: (bytes: number) => number,
   takeOriginals: (bytes: number, name: string) => number,
 ): VectorLayout {
@@ -337,7 +369,10 @@ function vectorLayout(
   const offset = (file === null || arrives) && !decoded ? takeOriginals(count * stride, plan.name) : null;
   const arrival = arrives ? take(Uint32Array.BYTES_PER_ELEMENT) : null;
   const ragged = plan.kind === 'dense' ? null : raggedLayout(plan, capacity, take);
-  const codes = plan.codes && codesLayout(plan, plan.codes, count, take);
+  const laid = plan.codes && codesLayout(plan, plan.codes, codeFile === null ? count : 0, take);
+  const codes = codeFile === null ? laid : null;
+  const filed = codeFile !== null && laid !== null ? { file: codeFile, codes: { ...laid, offset: 0 } } : null;
+  const lists = plan.lists ? listsLayout(plan, plan.lists, filed, take) : null;
   const graph = plan.graph
     ? {
         ...adjacency(plan.graph, capacity, take),
@@ -366,7 +401,17 @@ function vectorLayout(
     quantization: plan.quantization ?? null,
     graph,
     subgraphs,
+    lists,
   };
+}
+
+function listsLayout(
+  { dim }: VectorPlan,
+  { count, scale, origin, probes }: NonNullable<VectorPlan['lists']>,
+  filed: ListsLayout['filed'],
+  take: (bytes: number) => number,
+): ListsLayout {
+  return { count, starts: take((count + 1) * 4), centroids: take(count * align16(dim)), scale, origin, probes, filed };
 }
 
 /** Kernels read codes in steps that may end behind the last row, but never 64 bytes behind it. */

@@ -13,6 +13,7 @@
  * | `codes.<n>`        | codes; table, where quantized   | loads without, built again from the vectors |
  * |   decoded          | codes                           | the segment cannot be read |
  * | `graph.<n>`        | level0, upperIndex, upper; those of sub-graphs as level0.<layer>, ... | loads without, built again from the vectors |
+ * | `lists.<n>`        | starts, centroids               | loads without, built again from the vectors |
  * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
  *
@@ -27,7 +28,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
 import type { FieldSchema } from '../../protocols/model/collection.js';
-import { align64 } from '../../vectors/scratch.js';
+import { align16, align64 } from '../../vectors/scratch.js';
 import { checksum64, initChecksum } from '../disk/checksum.js';
 import {
   DamagedFile,
@@ -47,6 +48,7 @@ import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handl
 import { residentBytes } from './index-layout.js';
 import {
   type Adjacency,
+  type CodesLayout,
   fittingLayout,
   LIVE,
   type OriginalsFile,
@@ -134,7 +136,7 @@ export function cleanSegmentFolders(replicaFolder: string, keep: ReadonlySet<num
 }
 
 /**
- * Writes `rows`, `vectors.<n>`, `codes.<n>`, `graph.<n>` and `segment` (last) from a memory, which holds all originals, to
+ * Writes `rows`, `vectors.<n>`, `codes.<n>`, `graph.<n>`, `lists.<n>` and `segment` (last) from a memory, which holds all originals, to
  * `folder`, each on disk when this returns. The payload file and field indexes have writers of their own. `checkpoint` is called between files and may throw.
  */
 export function writeSealed(
@@ -153,6 +155,7 @@ export function writeSealed(
     writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, vector.vectors, version);
     if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
     if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
+    if (vector.lists) writeSegmentFile(path.join(folder, `lists.${n}`), 'lists', { segment, rows }, vector.lists);
   });
   checkpoint();
   const isDecoded = description.vectors.some(({ decoded }) => decoded === true);
@@ -201,10 +204,12 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   const description = readDescription(folder);
   const damaged: DamagedFile[] = [];
   const { arriving, files } = originalsFiles(folder, description, options);
-  const planned = fittingLayout(description.rows, description.vectors, {
+  const { codeFiles, plans } = listedFiles(folder, description, damaged);
+  const planned = fittingLayout(description.rows, plans, {
     ordered: true,
     readers: options.readers,
     files,
+    codeFiles,
     arriving,
     originalsPlace: originalsPlace(description.segment, description.rows),
   });
@@ -224,6 +229,8 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
     const graph =
       parts.graph !== null &&
       (await survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections, pause)));
+    await pause();
+    const lists = parts.lists !== null && (await survives(damaged, () => readLists(folder, description, vector, n, parts, pause)));
     // Walks score what is in memory: without its codes, a graph over originals on disk is of no use either.
     const walkable = graph && (codes || vector.file === null);
     vectors.push({
@@ -231,6 +238,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
       codes: codes ? vector.codes : null,
       graph: walkable ? vector.graph : null,
       subgraphs: walkable || parts.graph === null ? vector.subgraphs : null,
+      lists: lists ? vector.lists : null,
     });
   }
   await pause();
@@ -272,12 +280,41 @@ function originalsFiles(
   return { files, arriving };
 }
 
+/**
+ * Where the codes are that are read by lists, by vector, and the plans of all vectors. Those whose codes file is damaged have neither codes nor lists.
+ */
+function listedFiles(
+  folder: string,
+  { vectors }: SegmentDescription,
+  damaged: DamagedFile[],
+): { readonly codeFiles: ReadonlyMap<string, OriginalsFile>; readonly plans: readonly VectorPlan[] } {
+  const codeFiles = new Map<string, OriginalsFile>();
+  const plans = vectors.map((plan, n): VectorPlan => {
+    if (plan.lists === undefined) return plan;
+    const name = `codes.${n}`;
+    try {
+      const start = readSegmentFile(path.join(folder, name), 'codes', (reader) => reader.section('codes').offset);
+      codeFiles.set(plan.name, { name, start });
+      return plan;
+    } catch (error) {
+      if (!(error instanceof DamagedFile)) throw error;
+      damaged.push(error);
+      const { lists, ...others } = plan;
+      return { ...others, codes: null };
+    }
+  });
+  return { codeFiles, plans };
+}
+
 type Sections = Readonly<Record<string, Uint8Array>>;
 
 interface VectorSections {
   readonly vectors: Sections;
   readonly codes: Sections | null;
   readonly graph: Sections | null;
+  readonly lists: Sections | null;
+  /** What the codes of all rows share, where lists read them from their file. */
+  table(codes: CodesLayout): Uint8Array;
 }
 
 /** The memory's arrays as files hold them; originals that stay on disk, arrive later, or are decoded, are left out. */
@@ -297,6 +334,11 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
         ...(vector.codes.spec === null ? {} : { table: part(vector.codes.table, vector.codes.tableBytes) }),
       },
       graph: graphSections(vector, rows, part),
+      lists: vector.lists && {
+        starts: part(vector.lists.starts, (vector.lists.count + 1) * 4),
+        centroids: part(vector.lists.centroids, vector.lists.count * align16(vector.dim)),
+      },
+      table: ({ table, tableBytes }) => part(table, tableBytes),
     })),
   };
 }
@@ -342,7 +384,7 @@ function readDescription(folder: string): SegmentDescription {
 function readSections(
   folder: string,
   name: string,
-  kind: 'rows' | 'vectors' | 'codes' | 'graph',
+  kind: 'rows' | 'vectors' | 'codes' | 'graph' | 'lists',
   description: SegmentDescription,
   sections: Sections,
   pause: PauseReading,
@@ -366,6 +408,25 @@ async function readVectors(
   if (vector.file === null) return;
   await readSegmentFileInParts(path.join(folder, vectorFile(n)), 'vectors', (reader) =>
     reader.verifyInParts('vectors', pause, description.rows * vector.stride),
+  );
+}
+
+/** Reads the lists of a vector, and its codes through, to verify them: their numbers that all rows share stay in memory. */
+async function readLists(
+  folder: string,
+  description: SegmentDescription,
+  { lists }: VectorLayout,
+  n: number,
+  parts: VectorSections,
+  pause: PauseReading,
+): Promise<void> {
+  if (lists === null || lists.filed === null) throw new Error('lists without codes in a file');
+  const { codes, file } = lists.filed;
+  await readSections(folder, `lists.${n}`, 'lists', description, parts.lists as Sections, pause);
+  const table: Sections = codes.spec === null ? {} : { table: parts.table(codes) };
+  await readSections(folder, file.name, 'codes', description, table, pause);
+  await readSegmentFileInParts(path.join(folder, file.name), 'codes', (reader) =>
+    reader.verifyInParts('codes', pause, description.rows * codes.stride),
   );
 }
 

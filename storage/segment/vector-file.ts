@@ -6,9 +6,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { DamagedFile, openPlainFile, readFully } from '../disk/file.js';
-import { spend } from '../disk/meter.js';
+import { countRead, spend } from '../disk/meter.js';
 import type { SegmentHandle } from './handle.js';
-import type { VectorLayout } from './layout.js';
+import type { OriginalsFile, VectorLayout } from './layout.js';
 
 /** The file of the `n`th vector of a segment. */
 export function vectorFile(n: number): string {
@@ -24,6 +24,14 @@ export function readRows(handle: SegmentHandle, vector: VectorLayout, row: numbe
   if (file === null) throw new Error(`the originals of '${vector.name}' are in memory`);
   readPart(handle, file.name, null, file.start + row * stride, target);
   spend('vector_io_read', target.length);
+  countRead();
+}
+
+/** Fills `target` (which may lie in shared memory) with codes from `position` on, in bytes from row 0. Errors: `storage`, with the file's path. */
+export function readFiledCodes(handle: SegmentHandle, file: OriginalsFile, position: number, target: Uint8Array): void {
+  readPart(handle, file.name, null, file.start + position, target);
+  spend('vector_io_read', target.length);
+  countRead();
 }
 
 /**

@@ -491,6 +491,8 @@ export interface GraphStats {
   readonly efConstruct: number;
   /** Absent if no sub-graphs were asked for. */
   readonly subgraphs?: SubgraphSetting;
+  /** The rows lie in lists on disk in place of a graph; m and efConstruct are 0. Absent: they do not. */
+  readonly inLists?: true;
 }
 
 export interface SegmentStats {
@@ -511,7 +513,7 @@ export interface SegmentStats {
   readonly deferred: boolean;
   /** The segment is a source of a running build. */
   readonly building: boolean;
-  /** The settings of the graphs, for each vector that has one. m: 0 if it has only sub-graphs. */
+  /** The settings of the graphs, for each vector that has one, or lists in its place. m: 0 if it has only sub-graphs. */
   readonly graphs: readonly GraphStats[];
   /** The quantization of each vector's codes, as text; vectors without codes are left out. Empty for appendable segments. */
   readonly quantized: readonly { readonly name: string; readonly setting: string }[];

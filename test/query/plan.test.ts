@@ -31,8 +31,41 @@ const SMALL_VECTORS: SegmentFacts = { ...MNIST, rows: 200_000, live: 200_000, di
 /** A third of MNIST. */
 const TENANT = { rows: 20_000, m0: 32, of: 'tenant = a' };
 
+/** A million rows in lists on disk. */
+const LISTED: SegmentFacts = {
+  ...SMALL_VECTORS,
+  ...{ rows: 1_000_000, live: 1_000_000, hasGraph: false, hnswEf: null, lists: { count: 5000, probes: 40 } },
+};
+
 /** Facts that differ from MNIST's, and the plan as text. */
 const PLANS: readonly [string, SegmentFacts, string][] = [
+  ['lists', LISTED, 'lists 40, on codes, best 36 rescored, else scan: 5000 lists on disk, 100 % of the rows admitted'],
+  [
+    'lists, small ef',
+    { ...LISTED, hnswEf: 10 },
+    'lists 4, on codes, best 36 rescored, else scan: 5000 lists on disk, 100 % of the rows admitted',
+  ],
+  [
+    'lists, large limit',
+    { ...LISTED, k: 1000 },
+    'lists 400, on codes, best 2016 rescored, else scan: 5000 lists on disk, 100 % of the rows admitted',
+  ],
+  [
+    'lists, 1 % admitted',
+    { ...LISTED, admitted: 10_000 },
+    'lists 400, on codes, best 36 rescored, else gather: 5000 lists on disk, 1 % of the rows admitted',
+  ],
+  [
+    'lists, few admitted',
+    { ...LISTED, admitted: 100 },
+    'gather on originals, best 10: so few rows take fewer reads than 4000 lists on disk',
+  ],
+  ['lists, exact', { ...LISTED, exact: true }, 'scan on originals, best 10: exact search asked for'],
+  [
+    'lists, indexed_only',
+    { ...LISTED, indexedOnly: true },
+    'lists 40, on codes, best 36 rescored, else scan: 5000 lists on disk, 100 % of the rows admitted',
+  ],
   ['no filter', MNIST, 'walk ef 64, on codes, best 36 rescored, else scan: walk 293 µs, scan 6300 µs, 100 % of 60000 rows admitted'],
   [
     'default ef',

@@ -24,6 +24,7 @@ import { elementOf } from '../../segment/plans.js';
 import { timeLimitReached } from '../../threads/deadline.js';
 import type { FoundRow } from '../query/points.js';
 import { admittedBits } from '../snapshot/admitted.js';
+import { rankListed } from '../snapshot/filed-lists.js';
 import { rankFiled, stagingMatrix } from '../snapshot/filed-originals.js';
 import { codeFacts } from '../snapshot/quantized.js';
 import { hasVector, type ReplicaSnapshot, type SegmentView, type VectorReader } from '../snapshot/snapshot-view.js';
@@ -162,6 +163,7 @@ function factsOf(
     element: vector.layout.element,
     m0: vector.graph?.m0 ?? 0,
     valueGraph: null,
+    ...(vector.lists === null ? {} : { lists: { count: vector.lists.layout.count, probes: vector.lists.layout.probes } }),
   };
 }
 
@@ -188,7 +190,8 @@ function awaitsGraph({ config, segments }: ReplicaSnapshot, name: string): boole
   let bytes = 0;
   for (const { reader, rows } of segments) {
     const vector = reader.vector(name);
-    if (vector !== undefined && vector.graph === null && vector.valueWalks === null) bytes += rows * itemBytes(vector.layout);
+    if (vector !== undefined && vector.graph === null && vector.valueWalks === null && vector.lists === null)
+      bytes += rows * itemBytes(vector.layout);
   }
   return bytes >= threshold;
 }
@@ -209,21 +212,50 @@ function runPlan(
   const { codes, original } = vector;
   const end = endOf(view, vector, params.distance, plan, k);
   const run: Run = { view, kernels, slot, admission, end };
+  if (plan.kind === 'lists') return throughLists(run, vector, values, plan, k);
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
     if (!plan.rescore || codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
     const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
-    // The query was set as codes and as float32.
-    const best =
-      original !== null ? kernels.rescore(slot, original, first, k) : rankFiled(view.reader, vector.layout, first.rows.slice().sort(), k);
-    explaining()
-      ?.of(view)
-      .scored('rescore', (original ?? vector.layout).stride, true);
-    return best;
+    return rescored(run, vector, values, first, k);
   }
   if (original === null) return rankAllFiled(run, vector, values, k);
   kernels.setQuery(slot, original, values);
   return firstPass(run, vector, original, plan, Math.max(k, plan.keep), k);
+}
+
+/** The best k of the nearest lists, or, where these have too few rows that count, of all rows that count. */
+function throughLists(
+  run: Run,
+  vector: VectorReader,
+  values: Float32Array,
+  plan: Extract<SegmentPlan, { kind: 'lists' }>,
+  k: number,
+): Ranked {
+  const { admission, view } = run;
+  const { lists } = vector;
+  if (lists === null) throw new Error(`'${vector.layout.name}' has no lists`);
+  const first = rankListed(view.reader, lists, values, { admission, probes: plan.probes, keep: Math.max(k, plan.keep) });
+  const note = explaining()?.of(view);
+  // What is scored has been counted when it was read.
+  note?.scored('lists', 0);
+  if (first.count >= k || first.count >= run.kernels.countAdmitted(view.rows, admission))
+    return plan.rescore ? rescored(run, vector, values, first, k) : { ...first, count: Math.min(k, first.count) };
+  note?.fallBack();
+  if (vector.original === null) return rankAllFiled(run, vector, values, k);
+  run.kernels.setQuery(run.slot, vector.original, values);
+  return plan.fallback === 'gather' ? gather(run, vector.original, k) : scan(run, vector.original, k);
+}
+
+/** The best k of `first` by the originals. */
+function rescored({ kernels, slot, view }: Run, vector: VectorReader, values: Float32Array, first: Ranked, k: number): Ranked {
+  const { layout, original } = vector;
+  kernels.setQuery(slot, original ?? stagingMatrix(view.reader, layout), values);
+  const best = original !== null ? kernels.rescore(slot, original, first, k) : rankFiled(view.reader, layout, first.rows.slice().sort(), k);
+  explaining()
+    ?.of(view)
+    .scored('rescore', (original ?? layout).stride, true);
+  return best;
 }
 
 /** When a walk for the best k has found enough; the slot's query and lists are used. Graphs of single payload values have no profile. */
@@ -263,7 +295,7 @@ function firstPass(
   run: Run,
   vector: VectorReader,
   matrix: Matrix,
-  plan: Exclude<SegmentPlan, { kind: 'none' }>,
+  plan: Exclude<SegmentPlan, { kind: 'none' | 'lists' }>,
   keep: number,
   k: number,
 ): Ranked {

@@ -13,10 +13,11 @@ const FINE_BITS = 4;
  * the same, and `ignore` sees to it that originals make the score.
  */
 export function codeFacts({ layout, original }: Pick<VectorReader, 'layout' | 'original'>, params: QuantizationParams): CodeFacts | null {
-  const { codes, quantization, dim } = layout;
+  const { quantization, dim, lists } = layout;
+  const codes = layout.codes ?? lists?.filed?.codes ?? null;
   if (codes === null) return null;
   if (quantization === null) return { bytes: dim, rescore: true, oversampling: null, coarse: false, rescoreFound: false };
-  if (params.ignore && original !== null) return null;
+  if (params.ignore && original !== null && lists === null) return null;
   return {
     bytes: codes.stride,
     // Scores of originals are what a client expects who says nothing, and rescoring costs little beside a walk.

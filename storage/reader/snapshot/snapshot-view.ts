@@ -36,6 +36,7 @@ import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js'
 import type { ReplicaUses } from '../../threads/replica-uses.js';
 import type { ScratchTurns } from '../../threads/scratch-turns.js';
 import type { SeenScans } from '../seen-scans.js';
+import { type ListsReader, openLists } from './lists-reader.js';
 import { openValueWalks, type ValueWalks } from './value-graphs.js';
 
 /** `{}`, which is not stored. */
@@ -63,6 +64,8 @@ export interface VectorReader {
   readonly graph: Graph | null;
   /** Graphs over the rows of single payload values; null where none were asked for. */
   readonly valueWalks: ValueWalks | null;
+  /** In place of a graph and of codes in memory. */
+  readonly lists: ListsReader | null;
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: Uint32Array;
   /** Null for dense vectors. Of multivectors `original` holds the token vectors of all rows, item after item. */
@@ -526,13 +529,14 @@ export function hasVector(vector: VectorReader, row: number): boolean {
 }
 
 function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorReader {
-  const { kind, codes, graph, subgraphs } = layout;
+  const { kind, codes, graph, lists, subgraphs } = layout;
   return {
     layout,
     original: kind === 'sparse' ? null : originalMatrix(memory, layout),
     codes: codes && codeMatrix(memory, layout, codes),
     graph,
     valueWalks: subgraphs && openValueWalks(subgraphs),
+    lists: lists && openLists(memory, layout, lists),
     presence: new Uint32Array(memory.buffer, layout.presence, Math.ceil(capacity / 32)),
     items: raggedItems(memory, capacity, layout),
   };

@@ -155,6 +155,18 @@ test('sealed rows without a graph are indexed when the threshold comes down to t
   assert.equal(plan([plain(1, 20_000), active(2, 10)]), 'indexing: 1 + 2 to one segment with a graph');
 });
 
+test('a graph becomes lists on disk, and lists a graph, when the configuration changes, once', () => {
+  const onDisk: VectorsConfig = { size: DIM, distance: 'Cosine', on_disk: true };
+  const listed = segment(1, 30_000, { graphs: [{ name: '', m: 0, efConstruct: 0, inLists: true }] });
+  const reindex = 'reindex: 1 to one segment with a graph';
+  assert.equal(plan([segment(1, 30_000)], { vectors: onDisk, hnsw: { on_disk: true } }), reindex);
+  assert.equal(plan([listed], { vectors: onDisk, hnsw: { on_disk: true } }), 'nothing to do');
+  assert.equal(plan([listed], { vectors: onDisk }), reindex);
+  assert.equal(plan([segment(1, 30_000)], { hnsw: { on_disk: true } }), 'nothing to do');
+  const worn = { ...listed, damagedFiles: ['lists.0'] };
+  assert.equal(plan([worn], { vectors: onDisk, hnsw: { on_disk: true } }), 'repair: 1 to one segment with a graph');
+});
+
 test('no result exceeds max_segment_size, and a source beyond it is built alone, into several segments', () => {
   const optimizers = { max_segment_size: 50_000 };
   assert.equal(plan([full(1, 30_000), full(2, 30_000)], { optimizers }), 'indexing: 1 to one segment with a graph');

@@ -56,6 +56,7 @@ test('a segment is below its shard, and what it was searched for below the segme
     rows_scored: 7,
     rows_rescored: 0,
     bytes_read: 28,
+    reads: 0,
     found: 3,
     filter: null,
   });

@@ -174,6 +174,12 @@ test('settings without effect are kept, and told', () => {
       "The `hnsw_config.on_disk` option for vector 'a' has no effect",
     ],
   );
+  const filed = { ...VECTORS, on_disk: true };
+  assert.deepEqual(told({ vectors: filed, hnsw_config: { on_disk: true } }), []);
+  // Rows lie in one order only.
+  assert.deepEqual(told({ vectors: { a: filed, b: filed }, hnsw_config: { on_disk: true } }), [
+    "The `hnsw_config.on_disk` option for vector 'b' has no effect",
+  ]);
   assert.deepEqual(told({ vectors: { a: { ...multi, on_disk: true }, b: { ...VECTORS, datatype: 'turbo4' } } }), [
     "The `on_disk` option for vector 'a' has no effect",
     "The `turbo4` datatype of vector 'b' is kept as `float16`",

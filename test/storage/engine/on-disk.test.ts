@@ -24,10 +24,10 @@ class Engine {
     private readonly folder: string,
   ) {}
 
-  static async open(test: TestContext, folder: string, onDisk: VectorParams['on_disk']): Promise<Engine> {
+  static async open(test: TestContext, folder: string, params: Partial<VectorParams>): Promise<Engine> {
     const pool = await EnginePool.start({ readers: 1, writers: 1 });
     test.after(() => pool.close());
-    await pool.openReplica({ key: KEY, folder, config: configOf({ size: DIM, distance: 'Euclid', on_disk: onDisk }) }, null);
+    await pool.openReplica({ key: KEY, folder, config: configOf({ size: DIM, distance: 'Euclid', ...params }) }, null);
     return new Engine(pool, folder);
   }
 
@@ -69,7 +69,7 @@ function temporaryFolder(test: TestContext): string {
 }
 
 /** All that clients see of the points. */
-async function answersOf(engine: Engine): Promise<unknown> {
+async function answersOf(engine: Engine): Promise<{ all: unknown; exact: unknown; found: unknown; filtered: unknown }> {
   return {
     all: await engine.read('scroll', { limit: ROWS + 1, with_vector: true, with_payload: true }),
     exact: await engine.read('query', { query: PROBE, limit: 20, params: { exact: true } }),
@@ -79,8 +79,12 @@ async function answersOf(engine: Engine): Promise<unknown> {
 }
 
 /** The same life for a collection on disk and one in memory. After each step: what clients see. */
-async function* live(test: TestContext, folder: string, onDisk: VectorParams['on_disk']): AsyncGenerator<unknown> {
-  const engine = await Engine.open(test, folder, onDisk);
+async function* live(
+  test: TestContext,
+  folder: string,
+  params: Partial<VectorParams>,
+): AsyncGenerator<Awaited<ReturnType<typeof answersOf>>> {
+  const engine = await Engine.open(test, folder, params);
   await engine.write('upsertPoints', { points: vectors.map((vector, id) => ({ id, vector, payload: { n: id } })) });
   await engine.build();
   yield await answersOf(engine);
@@ -91,27 +95,39 @@ async function* live(test: TestContext, folder: string, onDisk: VectorParams['on
   await engine.build();
   yield await answersOf(engine);
   await engine.close();
-  const again = await Engine.open(test, folder, onDisk);
+  const again = await Engine.open(test, folder, params);
   yield await answersOf(again);
   await again.close();
 }
 
 test('writes, builds and restarts leave the same answers as in memory', async (t) => {
-  const filed = live(t, temporaryFolder(t), true);
-  const resident = live(t, temporaryFolder(t), undefined);
+  const filed = live(t, temporaryFolder(t), { on_disk: true });
+  const resident = live(t, temporaryFolder(t), {});
   for await (const expected of resident) assert.deepEqual((await filed.next()).value, expected);
   assert.equal((await filed.next()).done, true);
 });
 
+test('rows in lists on disk: writes, builds and restarts leave the same points and exact answers as in memory', async (t) => {
+  const folder = temporaryFolder(t);
+  const listed = live(t, folder, { on_disk: true, hnsw_config: { on_disk: true } });
+  for await (const { all, exact } of live(t, temporaryFolder(t), {})) {
+    const found = (await listed.next()).value;
+    assert.deepEqual({ all: found.all, exact: found.exact }, { all, exact });
+    const segments = path.join(folder, 'segments');
+    assert.ok(fs.readdirSync(segments).every((segment) => fs.existsSync(path.join(segments, segment, 'lists.0'))));
+  }
+  assert.equal((await listed.next()).done, true);
+});
+
 test('what the configuration says of memory holds from the next opening on', async (t) => {
   const folder = temporaryFolder(t);
-  const engine = await Engine.open(t, folder, undefined);
+  const engine = await Engine.open(t, folder, {});
   await engine.write('upsertPoints', { points: vectors.map((vector, id) => ({ id, vector })) });
   await engine.build();
   const expected = await answersOf(engine);
   await engine.close();
   for (const onDisk of [true, false]) {
-    const again = await Engine.open(t, folder, onDisk);
+    const again = await Engine.open(t, folder, { on_disk: onDisk });
     assert.deepEqual(await answersOf(again), expected);
     // Without its bytes only what is in memory can be found.
     for (const file of again.vectorFiles()) fs.copyFileSync(file, `${file}.kept`);
@@ -126,7 +142,7 @@ test('what the configuration says of memory holds from the next opening on', asy
 
 test('damage in originals on disk is reported at the start, by the name of the file', async (t) => {
   const folder = temporaryFolder(t);
-  const engine = await Engine.open(t, folder, true);
+  const engine = await Engine.open(t, folder, { on_disk: true });
   await engine.write('upsertPoints', { points: vectors.map((vector, id) => ({ id, vector })) });
   await engine.build();
   await engine.close();
@@ -134,7 +150,7 @@ test('damage in originals on disk is reported at the start, by the name of the f
   const bytes = fs.readFileSync(file);
   bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] as number) ^ 1;
   fs.writeFileSync(file, bytes);
-  await assert.rejects(Engine.open(t, folder, true), (error: { code: string; detail: string }) => {
+  await assert.rejects(Engine.open(t, folder, { on_disk: true }), (error: { code: string; detail: string }) => {
     assert.equal(error.code, 'storage');
     assert.ok(error.detail.startsWith(`${file}: `), error.detail);
     return true;
