@@ -1,7 +1,7 @@
 /** A node from its settings: engine, actors and what the doors work with. For the server and for `Troupe.open`. */
 
 import os from 'node:os';
-import { hasCollections } from '../actors/collection/store.js';
+import { hasCollections } from '../actors/collection/collections-folder.js';
 import type { ClusterApi, ClusterOptions } from '../actors/consensus/cluster-api.js';
 import type { NodeApi } from '../actors/requests/node-api.js';
 import { LongWorks } from '../actors/runtime/long-works.js';
@@ -95,7 +95,7 @@ export async function compose(
     isRestorable: storage.point_in_time_restore,
     logBudgetBytes: logBudgetBytes(storage.log_budget_mb, disk.report().totalBytes, memory.ledger.budget.bytes),
   };
-  const { pool, started } = EnginePool.begin(poolOptions, await hasCollections(storage.storage_path));
+  const { pool, started } = EnginePool.begin(poolOptions, hasCollections(storage.storage_path));
   pool.onWorker(({ name, event, error }) => {
     if (event === 'silent') log.error('an engine worker does not answer', { worker: name, error });
     else if (event === 'stuck') {

@@ -13,10 +13,10 @@ import { renameOwned, replaceFile, syncFolder } from '../../storage/disk/checked
 import { initChecksum } from '../../storage/disk/checksum.js';
 import { folderName } from '../../storage/disk/folder-name.js';
 import { isMarkedMade } from '../../storage/disk/format-marker.js';
+import { COLLECTIONS } from './collections-folder.js';
 import { decodeConfigFile, encodeConfigFile, type StoredCollection } from './config-file.js';
 import { STAGED_ON_DISK, type StagedFiles } from './staged-files.js';
 
-const COLLECTIONS = 'collections';
 const CONFIG_FILE = 'config.json';
 const SET_ASIDE = 'set-aside';
 const UNFINISHED = '.creating-';
@@ -87,12 +87,6 @@ export interface PreparedExchange {
   folderOf(shardId: number): string;
   /** Forgets the exchange: all shards have their files, or those that have not are not to get them. */
   finish(): Promise<void>;
-}
-
-/** Whether a collection may be in the store below a folder, which need not be there. */
-export async function hasCollections(storagePath: string): Promise<boolean> {
-  const names = await readdir(join(storagePath, COLLECTIONS)).catch(() => []);
-  return names.length > 0;
 }
 
 /**

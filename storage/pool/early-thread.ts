@@ -4,6 +4,7 @@ import { type TransferListItem, Worker } from 'node:worker_threads';
 import { requireThreadAddresses } from '../disk/machine.js';
 // Before the first thread starts, so that all of them count alike.
 import '../threads/clock.js';
+import { withLateMarking } from './late-marking.js';
 
 export interface EarlyThread {
   readonly worker: Worker;
@@ -52,12 +53,13 @@ export function startThread(entry: URL, name: string, data: unknown, heapMegabyt
 
 /**
  * Begins a thread that a pool of this process will want. It loads its program and waits for its data. Nobody has to take it: it ends with the
- * process. One that cannot begin now is started by the pool, which tells why.
+ * process. One that cannot begin now is started by the pool, which tells why. isWriter: its heap is to be a writer's (`late-marking.ts`).
  */
-export function beginThread(entry: URL, name: string, heapMegabytes: number): void {
+export function beginThread(entry: URL, name: string, heapMegabytes: number, isWriter = false): void {
+  const start = (): Worker => startThread(entry, name, null, heapMegabytes);
   let worker: Worker;
   try {
-    worker = startThread(entry, name, null, heapMegabytes);
+    worker = isWriter ? withLateMarking(start) : start();
   } catch {
     return;
   }

@@ -1,12 +1,12 @@
 /** Runs a reader in this thread. Entries of readers call it; one with a server for clients says how it is opened. */
 
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { giveBackStart } from '../threads/collect-garbage.js';
 import { lowerPriority } from '../threads/low-priority.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
-import { beginPulse, type PulseData } from '../threads/pulse.js';
+import { startData } from '../threads/start-data.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
 
 /** A third of the weight of other threads, where these want all CPUs: heavy reads go on, and quick ones hardly notice them. */
@@ -16,7 +16,7 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   if (parentPort === null) return;
   const port = parentPort;
   await initChecksum();
-  const data = workerData === null ? await firstMessage(port) : (workerData as ReaderData);
+  const data = await startData<ReaderData>(port);
   const post = (message: FromReader, transfer?: ArrayBuffer[]): void => port.postMessage(message, transfer ?? []);
   const isForHeavy = data.index >= data.firstForHeavy;
   if (isForHeavy) lowerPriority(HEAVY_NICENESS);
@@ -26,11 +26,4 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   port.postMessage({ kind: 'ready' } satisfies FromReader);
   prepareByteScan();
   giveBackStart(() => reader.isEmpty);
-}
-
-/** The data of a thread that began before its pool. The next message comes after it has said that it is ready. */
-async function firstMessage(port: MessagePort): Promise<ReaderData> {
-  const data = await new Promise<ReaderData & { readonly pulse?: PulseData }>((resolve) => port.once('message', resolve));
-  if (data.pulse !== undefined) beginPulse(data.pulse);
-  return data;
 }

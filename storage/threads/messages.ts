@@ -25,6 +25,7 @@ import type { CacheUse } from '../reader/cache-uses.js';
 import type { SeenScan } from '../reader/seen-scans.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
+import type { LogShare } from '../wal/log-budget.js';
 import type { SentSet } from './common-memories.js';
 import type { ReplicaDigest, ShardPosition } from './shard-log.js';
 
@@ -375,6 +376,11 @@ export interface ReaderData {
 }
 
 // ------------------------------------------------------------------ writers
+
+export interface WriterData {
+  readonly logs: LogShare;
+  readonly memory: LedgerShare;
+}
 
 export type ToWriter =
   /** opening: no other opening of a replica has this number. */

@@ -1,99 +1,102 @@
 /** Worker entry of a home worker: it writes the replicas that are its own. */
 
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
-import { Ledger, type LedgerShare } from '../memory/shared-ledger.js';
+import { Ledger } from '../memory/shared-ledger.js';
 import { type FilePages, filePages, givesMemoryBack, mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { CommonMemories } from '../threads/common-memories.js';
-import type { FromWriter, ToWriter } from '../threads/messages.js';
-import type { LogShare } from '../wal/log-budget.js';
+import type { FromWriter, ToWriter, WriterData } from '../threads/messages.js';
+import { startData } from '../threads/start-data.js';
 import { LogKeeping } from './log-keeping.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
 import { overAfter, PORTION_MS, SLICE_MS } from './turns.js';
 
-const port = parentPort;
-if (port === null) throw new Error('writer.js is the entry of a worker thread');
+if (parentPort !== null) void begin(parentPort);
 
-const writers = new Map<string, ReplicaWriter>();
-const garbage = new GarbageCollector();
-const memories = new CommonMemories();
-const { logs: logShare, memory: memoryShare } = workerData as { readonly logs: LogShare; readonly memory: LedgerShare };
-const memory = new Ledger(memoryShare);
-const logs = new LogKeeping(logShare, {
-  now: () => steadyNowMs(),
-  after: (ms, run) => {
-    setTimeout(run, ms).unref();
-  },
-});
-
-let unmapPages: ReturnType<typeof mappedPagesGiver> | undefined;
-let pages: FilePages | null | undefined;
-
-const writerPort: WriterPort = {
-  post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
-  pack: (set) => memories.pack(set),
-  now: () => steadyNowMs(),
-  dateMs,
-  later: (run) => {
-    setImmediate(() => {
-      drain();
-      run();
-    });
-  },
-  beginSlice: () => overAfter(SLICE_MS),
-  beginPortion: () => overAfter(PORTION_MS),
-  after: (ms, run) => {
-    setTimeout(run, ms);
-  },
-  end: (error) => {
-    setImmediate(() => {
-      throw error;
-    });
-  },
-  // Reaches standard error through the main thread, with the name of this warning.
-  warn: (message) => process.emitWarning(message, 'TroupeWriter'),
-  collectGarbageSoon: () => garbage.soon(),
-  unmapPages: (file) => {
-    if (unmapPages === undefined) unmapPages = givesMemoryBack() ? mappedPagesGiver() : null;
-    unmapPages?.(file);
-  },
-  get pages() {
-    if (pages === undefined) pages = givesMemoryBack() ? filePages() : null;
-    return pages;
-  },
-  left: (bytes) => memory.left.add(bytes),
-  logs,
-  scans: new SeenScans((scans) => port.postMessage({ kind: 'scans', scans } satisfies FromWriter)),
-};
-
-/** Takes what has come meanwhile, so that a group gets as large as the load asks for. */
-function drain(): void {
-  for (let received = receiveMessageOnPort(port as NonNullable<typeof port>); received !== undefined; ) {
-    receive(received.message as ToWriter);
-    received = receiveMessageOnPort(port as NonNullable<typeof port>);
-  }
+async function begin(port: MessagePort): Promise<void> {
+  await initChecksum();
+  run(port, await startData<WriterData>(port));
 }
 
-function receive(message: ToWriter): void {
-  const key = message.kind === 'open' ? message.spec.key : message.key;
-  logs.used();
-  let writer = writers.get(key);
-  if (writer === undefined) {
-    const made = new ReplicaWriter(key, writerPort, () => {
-      if (writers.get(key) === made) writers.delete(key);
-    });
-    writers.set(key, made);
-    writer = made;
-  }
-  writer.push(message);
-}
+function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterData): void {
+  const writers = new Map<string, ReplicaWriter>();
+  const garbage = new GarbageCollector();
+  const memories = new CommonMemories();
+  const memory = new Ledger(memoryShare);
+  const logs = new LogKeeping(logShare, {
+    now: () => steadyNowMs(),
+    after: (ms, run) => {
+      setTimeout(run, ms).unref();
+    },
+  });
 
-void initChecksum().then(() => {
+  let unmapPages: ReturnType<typeof mappedPagesGiver> | undefined;
+  let pages: FilePages | null | undefined;
+
+  const writerPort: WriterPort = {
+    post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
+    pack: (set) => memories.pack(set),
+    now: () => steadyNowMs(),
+    dateMs,
+    later: (run) => {
+      setImmediate(() => {
+        drain();
+        run();
+      });
+    },
+    beginSlice: () => overAfter(SLICE_MS),
+    beginPortion: () => overAfter(PORTION_MS),
+    after: (ms, run) => {
+      setTimeout(run, ms);
+    },
+    end: (error) => {
+      setImmediate(() => {
+        throw error;
+      });
+    },
+    // Reaches standard error through the main thread, with the name of this warning.
+    warn: (message) => process.emitWarning(message, 'TroupeWriter'),
+    collectGarbageSoon: () => garbage.soon(),
+    unmapPages: (file) => {
+      if (unmapPages === undefined) unmapPages = givesMemoryBack() ? mappedPagesGiver() : null;
+      unmapPages?.(file);
+    },
+    get pages() {
+      if (pages === undefined) pages = givesMemoryBack() ? filePages() : null;
+      return pages;
+    },
+    left: (bytes) => memory.left.add(bytes),
+    logs,
+    scans: new SeenScans((scans) => port.postMessage({ kind: 'scans', scans } satisfies FromWriter)),
+  };
+
+  /** Takes what has come meanwhile, so that a group gets as large as the load asks for. */
+  function drain(): void {
+    for (let received = receiveMessageOnPort(port); received !== undefined; ) {
+      receive(received.message as ToWriter);
+      received = receiveMessageOnPort(port);
+    }
+  }
+
+  function receive(message: ToWriter): void {
+    const key = message.kind === 'open' ? message.spec.key : message.key;
+    logs.used();
+    let writer = writers.get(key);
+    if (writer === undefined) {
+      const made = new ReplicaWriter(key, writerPort, () => {
+        if (writers.get(key) === made) writers.delete(key);
+      });
+      writers.set(key, made);
+      writer = made;
+    }
+    writer.push(message);
+  }
+
   port.on('message', receive);
   writerPort.post({ kind: 'ready' });
   prepareByteScan();
-});
+}

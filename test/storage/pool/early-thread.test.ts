@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import path from 'node:path';
 import { test } from 'node:test';
 import { beginThread, takeThread } from '../../../storage/pool/early-thread.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
 import { threadEntry } from '../../../storage/threads/entries.js';
+import { configOf } from '../engine/collection-fixture.js';
+import { temporaryFolder } from '../replica/support.js';
 
 const entry = threadEntry('reader');
 
@@ -20,6 +23,21 @@ test('a reader that began before its pool becomes the pool’s first reader, and
     // It answers: the collection is not here.
     const asked = pool.read('query', ['none/0'], { path: {}, query: {}, body: null, deadlineMs: Date.now() + 10_000 });
     await assert.rejects(asked, { code: 'unavailable' });
+  } finally {
+    await pool.close();
+  }
+});
+
+test('a writer that began before its pool becomes the pool’s first writer, and opens replicas', async (t) => {
+  beginThread(threadEntry('writer'), 'writer-0', 64, true);
+  const { pool, started } = EnginePool.begin({ readers: 1, writers: 1 }, true);
+  try {
+    assert.equal(takeThread(threadEntry('writer'), 'writer-0', null, 64), null, 'it is the pool’s');
+    await started;
+    const spec = { key: 'c/0', folder: path.join(temporaryFolder(t), 'c'), config: configOf({ size: 4, distance: 'Dot' }) };
+    assert.equal((await pool.openReplica(spec, null)).key, 'c/0');
+    const writer = pool.depths().workers.find(({ name }) => name === 'writer-0');
+    assert.deepEqual([writer?.up, writer?.restarts], [true, 0]);
   } finally {
     await pool.close();
   }
