@@ -93,7 +93,7 @@ export class ConsensusView {
       lastIndexAtStart: this.#lastIndexAtStart ?? 0,
       leadsAtStart: this.#leadsAtStart ?? NO_LEADS,
       isAloneWithout: isAlone,
-      full: state.fullTicks.size === 0 ? NOBODY : fullPeers(state),
+      full: fullPeers(state),
     });
   }
 

@@ -262,12 +262,13 @@ export class Endpoint implements PeerTransport {
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => {
         line.waiting.delete(lose);
+        stopTimer();
         settle();
       };
       const lose = () => reject(new LostAnswer('unavailable', `the connection with peer ${peer} broke`));
       line.waiting.add(lose);
       const late = () => reject(new LostAnswer('timeout', `peer ${peer} has not answered within ${timeoutMs} ms`));
-      world.after(timeoutMs, () => end(late), life);
+      const stopTimer = world.after(timeoutMs, () => end(late), life);
       const back = (reply: DataReply) => {
         const received = decodeReply(encodeReply(reply));
         const settle = () => (received.kind === 'error' ? reject(errorFromFacts(received.error)) : resolve(received));

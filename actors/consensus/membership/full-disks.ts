@@ -14,8 +14,11 @@ const FULL_TICKS = 30;
 const TELL_TICKS = 5;
 const YIELD_TICKS = 10;
 
+const NOBODY: ReadonlySet<PeerId> = new Set();
+
 /** Peers whose disk is full, as far as this node knows, and itself. */
 export function fullPeers({ fullTicks, ticks }: Pick<MemberConsensus, 'fullTicks' | 'ticks'>): ReadonlySet<PeerId> {
+  if (fullTicks.size === 0) return NOBODY;
   return new Set([...fullTicks].filter(([, tick]) => ticks - tick < FULL_TICKS).map(([peerId]) => peerId));
 }
 
