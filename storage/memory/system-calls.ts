@@ -1,5 +1,5 @@
 /**
- * The calls of the C library by which a process gives memory back, and puts files in its place. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
+ * The calls of the C library by which a process gives memory back, puts files in its place, and has files read ahead. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
  * where the module, the library (musl has no `malloc_trim`) or its way of naming types is another, nothing is given back, and nothing else differs.
  */
 
@@ -14,6 +14,7 @@ interface Library {
     readonly madvise: (start: bigint, bytes: bigint, advice: number) => number;
     readonly mmap: (start: bigint, bytes: bigint, protection: number, flags: number, descriptor: number, position: bigint) => bigint;
     readonly munmap: (start: bigint, bytes: bigint) => number;
+    readonly posix_fadvise: (descriptor: number, position: bigint, bytes: bigint, advice: number) => number;
   };
   /** Where its bytes begin. */
   readonly addressOf: (buffer: ArrayBufferLike) => bigint;
@@ -29,6 +30,8 @@ interface ForeignFunctions {
 
 /** Pages are taken from the file again with the next access. Source: madvise(2). */
 const MADV_DONTNEED = 4;
+/** The bytes are wanted soon. Source: posix_fadvise(2). */
+const POSIX_FADV_WILLNEED = 3;
 /** Source: mmap(2), the same on each processor that Node.js runs on. */
 const PROT_READ = 1;
 const MAP_PRIVATE = 2;
@@ -109,6 +112,19 @@ export function filePages(): FilePages | null {
   };
 }
 
+/** Has the system read a part of an open file without waiting for it. */
+export type AskAhead = (descriptor: number, position: number, bytes: number) => void;
+
+/** Null where the process cannot. */
+export function askAhead(): AskAhead | null {
+  const library = openLibrary();
+  if (library === null) return null;
+  const { posix_fadvise } = library.functions;
+  return (descriptor, position, bytes) => {
+    posix_fadvise(descriptor, BigInt(position), BigInt(bytes), POSIX_FADV_WILLNEED);
+  };
+}
+
 function openLibrary(): Library | null {
   if (process.platform !== 'linux') return null;
   const find = process.getBuiltinModule as ((name: string) => unknown) | undefined;
@@ -120,6 +136,7 @@ function openLibrary(): Library | null {
       madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
       mmap: { arguments: ['u64', 'u64', 'i32', 'i32', 'i32', 'i64'], return: 'u64' },
       munmap: { arguments: ['u64', 'u64'], return: 'i32' },
+      posix_fadvise: { arguments: ['i32', 'i64', 'i64', 'i32'], return: 'i32' },
     });
     // Throws where types are named in another way.
     functions.malloc_trim(0n);

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { DamagedFile, openPlainFile, readFully } from '../disk/file.js';
 import { countRead, spend } from '../disk/meter.js';
+import { type AskAhead, askAhead, givesMemoryBack } from '../memory/system-calls.js';
 import type { SegmentHandle } from './handle.js';
 import type { OriginalsFile, VectorLayout } from './layout.js';
 
@@ -27,11 +28,53 @@ export function readRows(handle: SegmentHandle, vector: VectorLayout, row: numbe
   countRead();
 }
 
-/** Fills `target` (which may lie in shared memory) with codes from `position` on, in bytes from row 0. Errors: `storage`, with the file's path. */
-export function readFiledCodes(handle: SegmentHandle, file: OriginalsFile, position: number, target: Uint8Array): void {
-  readPart(handle, file.name, null, file.start + position, target);
-  spend('vector_io_read', target.length);
-  countRead();
+/** A part of a file of originals or codes, in bytes from its row 0. */
+interface WantedPart {
+  readonly position: number;
+  readonly bytes: number;
+}
+
+/** A read that took longer has waited for the disk. */
+const WAITED_MS = 0.06;
+
+/**
+ * Parts of a file that are read one after the other. Once one of them has waited for the disk, the system is asked for all that follow, where the process
+ * can do that, so that the disk works on them at once: 30 reads of 24 kB took 4 to 8 ms instead of 11 to 38, and 0.4 to 0.8 of the CPU (a cloud's virtual disk, load 10).
+ * Asking for what is in the system's cache takes 4 µs, twice what a small read takes, so it is left out until then.
+ */
+export class FileParts {
+  private at = 0;
+  private asked = false;
+
+  /** parts: in the order in which they will be read. ask: null where the process cannot. nowMs: of any beginning. */
+  constructor(
+    private readonly handle: SegmentHandle,
+    private readonly file: OriginalsFile,
+    private readonly parts: readonly WantedPart[],
+    private readonly ask: AskAhead | null = threadAsksAhead(),
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {}
+
+  /** Fills `target` (which may lie in shared memory), as long as the part, with the next one. Errors: `storage`, with the file's path. */
+  readNext(target: Uint8Array): void {
+    const { file, handle } = this;
+    const { position } = this.parts[this.at++] as WantedPart;
+    const startedMs = this.nowMs();
+    readPart(handle, file.name, null, file.start + position, target);
+    spend('vector_io_read', target.length);
+    countRead();
+    if (this.asked || this.ask === null || this.nowMs() - startedMs < WAITED_MS) return;
+    this.asked = true;
+    const { descriptor } = openFile(handle, file.name, null);
+    for (const part of this.parts.slice(this.at)) this.ask(descriptor, file.start + part.position, part.bytes);
+  }
+}
+
+let known: AskAhead | null | undefined;
+
+function threadAsksAhead(): AskAhead | null {
+  if (known === undefined) known = givesMemoryBack() ? askAhead() : null;
+  return known;
 }
 
 /**

@@ -6,7 +6,7 @@
 
 import type { Admission, Ranked } from '../../../vectors/kernel-api.js';
 import { TopRows } from '../../../vectors/top-rows.js';
-import { readFiledCodes } from '../../segment/vector-file.js';
+import { FileParts } from '../../segment/vector-file.js';
 import type { StagingPlace } from './filed-originals.js';
 import type { ListsReader } from './lists-reader.js';
 
@@ -40,9 +40,15 @@ export function rankListed(place: StagingPlace, lists: ListsReader, values: Floa
   const room = Math.floor((handle.layout.scratch.stagingBytes - SLACK_BYTES) / codes.stride);
   const best = new TopRows(Math.min(keep, handle.rows));
   kernels.setQuery(slot, codes, values);
-  for (const { from, to } of listReads(chosen.ranked().rows.sort(), starts, room)) {
+  const reads = [...listReads(chosen.ranked().rows.sort(), starts, room)];
+  const parts = new FileParts(
+    handle,
+    file,
+    reads.map(({ from, to }) => ({ position: from * codes.stride, bytes: (to - from) * codes.stride })),
+  );
+  for (const { from, to } of reads) {
     deadline.check();
-    readFiledCodes(handle, file, from * codes.stride, new Uint8Array(handle.memory.buffer, staging, (to - from) * codes.stride));
+    parts.readNext(new Uint8Array(handle.memory.buffer, staging, (to - from) * codes.stride));
     // Addresses are taken modulo 2^32, so row `from` lies at the start of the staging area.
     const ranked = kernels.scan(slot, { ...codes, offset: staging - from * codes.stride }, from, to, admission, keep);
     for (let i = 0; i < ranked.count; i++) best.add(ranked.rows[i] as number, ranked.scores[i] as number);

@@ -7,7 +7,7 @@ import type { Kernels, Matrix, Ranked } from '../../../vectors/kernel-api.js';
 import { TopRows } from '../../../vectors/top-rows.js';
 import type { SegmentHandle } from '../../segment/handle.js';
 import type { VectorLayout } from '../../segment/layout.js';
-import { readRows } from '../../segment/vector-file.js';
+import { FileParts } from '../../segment/vector-file.js';
 import type { Deadline } from '../../threads/deadline.js';
 
 /** Rows that lie this close together are read at once, with what lies between them: it costs no more than a second read. */
@@ -35,7 +35,8 @@ export function stagingMatrix({ handle, slot }: Pick<StagingPlace, 'handle' | 's
 export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint32Array, k: number): Ranked {
   const { deadline, handle, kernels, slot } = place;
   const { scratch } = handle.layout;
-  const { stride } = vector;
+  const { file, stride } = vector;
+  if (file === null) throw new Error(`the originals of '${vector.name}' are in memory`);
   const matrix = stagingMatrix(place, vector);
   const best = new TopRows(Math.min(k, rows.length));
   const room = Math.floor(scratch.stagingBytes / stride);
@@ -43,9 +44,13 @@ export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint3
   const rowAt = new Uint32Array(room);
   for (const batch of stagingBatches(rows, room, Math.floor(GAP_BYTES / stride))) {
     deadline.check();
-    for (const { row, count, at } of batch.reads) {
-      readRows(handle, vector, row, new Uint8Array(handle.memory.buffer, matrix.offset + at * stride, count * stride));
-    }
+    const parts = new FileParts(
+      handle,
+      file,
+      batch.reads.map(({ count, row }) => ({ position: row * stride, bytes: count * stride })),
+    );
+    for (const { at, count } of batch.reads)
+      parts.readNext(new Uint8Array(handle.memory.buffer, matrix.offset + at * stride, count * stride));
     const places = Uint32Array.from(batch.places);
     const ranked = kernels.rescore(slot, matrix, { count: places.length, rows: places, scores: NO_SCORES }, k);
     batch.places.forEach((at, i) => {
