@@ -66,11 +66,11 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
     { ...LISTED, indexedOnly: true },
     'lists 40, on codes, best 36 rescored, else scan: 5000 lists on disk, 100 % of the rows admitted',
   ],
-  ['no filter', MNIST, 'walk ef 64, on codes, best 36 rescored, else scan: walk 293 µs, scan 6300 µs, 100 % of 60000 rows admitted'],
+  ['no filter', MNIST, 'walk ef 64, on codes, best 36 rescored, else scan: walk 238 µs, scan 6300 µs, 100 % of 60000 rows admitted'],
   [
     'default ef',
     { ...MNIST, hnswEf: null },
-    'walk ef 100, on codes, best 36 rescored, else scan: walk 457 µs, scan 6300 µs, 100 % of 60000 rows admitted',
+    'walk ef 100, on codes, best 36 rescored, else scan: walk 325 µs, scan 6300 µs, 100 % of 60000 rows admitted',
   ],
   [
     'small ef',
@@ -80,7 +80,7 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
   [
     'no codes',
     { ...MNIST, codes: null },
-    'walk ef 64, on originals, best 10, else scan: walk 697 µs, scan 23940 µs, 100 % of 60000 rows admitted',
+    'walk ef 64, on originals, best 10, else scan: walk 566 µs, scan 23940 µs, 100 % of 60000 rows admitted',
   ],
   [
     'quantized',
@@ -129,12 +129,12 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
   [
     '50 %',
     { ...MNIST, admitted: 30_000 },
-    'walk ef 64, on codes, best 36 rescored, else gather: walk 585 µs, gather 3893 µs, 50 % of 60000 rows admitted',
+    'walk ef 64, on codes, best 36 rescored, else gather: walk 475 µs, gather 3893 µs, 50 % of 60000 rows admitted',
   ],
   [
     '10 %',
     { ...MNIST, admitted: 6000 },
-    'walk ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 371 µs, gather 779 µs, 10 % of 60000 rows admitted',
+    'walk ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 451 µs, gather 779 µs, 10 % of 60000 rows admitted',
   ],
   ['1 %', { ...MNIST, admitted: 600 }, 'gather on codes, best 36 rescored: 1838 kB are below full_scan_threshold'],
   ['0.1 %', { ...MNIST, admitted: 60 }, 'gather on originals, best 10: 184 kB are below full_scan_threshold'],
@@ -145,33 +145,38 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
   [
     '200k × 128',
     SMALL_VECTORS,
-    'walk ef 64, on codes, best 36 rescored, else scan: walk 180 µs, scan 4600 µs, 100 % of 200000 rows admitted',
+    'walk ef 64, on codes, best 36 rescored, else scan: walk 146 µs, scan 4600 µs, 100 % of 200000 rows admitted',
   ],
   [
     '200k × 128, 10 %',
     { ...SMALL_VECTORS, admitted: 20_000 },
-    'walk ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 258 µs, gather 758 µs, 10 % of 200000 rows admitted',
+    'walk ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 359 µs, gather 758 µs, 10 % of 200000 rows admitted',
   ],
   ['200k × 128, 5 %', { ...SMALL_VECTORS, admitted: 10_000 }, 'gather on codes, best 36 rescored: 5000 kB are below full_scan_threshold'],
   [
+    '50k × 256, 5 %',
+    { ...SMALL_VECTORS, rows: 50_000, live: 50_000, dim: 256, codes: { ...CODES, bytes: 256 }, admitted: 2500, fullScanThresholdKb: 10 },
+    'gather on codes, best 36 rescored: walk 377 µs, gather 140 µs, 5 % of 50000 rows admitted',
+  ],
+  [
     '200k × 128, low threshold, 1 %',
     { ...SMALL_VECTORS, admitted: 2000, fullScanThresholdKb: 10 },
-    'gather on codes, best 36 rescored: walk 258 µs, gather 76 µs, 1 % of 200000 rows admitted',
+    'gather on codes, best 36 rescored: walk 359 µs, gather 76 µs, 1 % of 200000 rows admitted',
   ],
   [
     'a value with a graph',
     { ...MNIST, admitted: 20_000, valueGraph: TENANT },
-    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 293 µs, gather 2595 µs, 100 % of 20000 rows of tenant = a admitted',
+    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 238 µs, gather 2595 µs, 100 % of 20000 rows of tenant = a admitted',
   ],
   [
     'a value with a graph, another condition',
-    { ...MNIST, admitted: 4000, valueGraph: TENANT, fullScanThresholdKb: 10 },
-    'walk of sub-graph ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 371 µs, gather 519 µs, 20 % of 20000 rows of tenant = a admitted',
+    { ...MNIST, admitted: 4800, valueGraph: TENANT, fullScanThresholdKb: 10 },
+    'walk of sub-graph ef 64, two hops through the filter, on codes, best 36 rescored, else gather: walk 451 µs, gather 623 µs, 24 % of 20000 rows of tenant = a admitted',
   ],
   [
     'a value with a graph, another condition that most rows pass',
     { ...MNIST, admitted: 16_000, valueGraph: TENANT },
-    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 366 µs, gather 2076 µs, 80 % of 20000 rows of tenant = a admitted',
+    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 297 µs, gather 2076 µs, 80 % of 20000 rows of tenant = a admitted',
   ],
   [
     'a value with a graph, most rows filtered out',
@@ -181,12 +186,12 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
   [
     'a value with a graph, and none over all rows',
     { ...MNIST, hasGraph: false, m0: 0, admitted: 20_000, valueGraph: TENANT },
-    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 293 µs, gather 2595 µs, 100 % of 20000 rows of tenant = a admitted',
+    'walk of sub-graph ef 64, on codes, best 36 rescored, else gather: walk 238 µs, gather 2595 µs, 100 % of 20000 rows of tenant = a admitted',
   ],
   [
     'a value with a graph of more links than the whole one',
     { ...MNIST, admitted: 20_000, valueGraph: { ...TENANT, m0: 128 } },
-    'walk ef 64, on codes, best 36 rescored, else gather: walk 878 µs, gather 2595 µs, 33 % of 60000 rows admitted',
+    'walk ef 64, on codes, best 36 rescored, else gather: walk 713 µs, gather 2595 µs, 33 % of 60000 rows admitted',
   ],
 ];
 

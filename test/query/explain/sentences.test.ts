@@ -28,10 +28,10 @@ const reason = (change: Partial<SegmentFacts>): string => {
 
 test('each reason of a plan is a sentence', () => {
   const table: readonly [Partial<SegmentFacts>, string][] = [
-    [{}, 'A walk of the graph is estimated at 697 µs, reading all rows in order at 23940 µs.'],
+    [{}, 'A walk of the graph is estimated at 566 µs, reading all rows in order at 23940 µs.'],
     [
       { admitted: 6000 },
-      'A walk of the graph is estimated at 776 µs, scoring the rows that pass one by one at 2754 µs; 10 % of the 60000 rows in the graph pass.',
+      'A walk of the graph is estimated at 779 µs, scoring the rows that pass one by one at 2754 µs; 10 % of the 60000 rows in the graph pass.',
     ],
     [{ exact: true }, 'The request asks for an exact search, so all 60000 rows are scored.'],
     [{ hasGraph: false, admitted: 1 }, 'The segment has no graph of this vector (yet), so the 1 row that pass the filter is scored.'],
