@@ -22,11 +22,15 @@ import {
   type TermRange,
 } from '../segment/index/terms.js';
 import { rowNumbers } from './filed-terms.js';
-import { fieldPrefix, leavesWithin, mergeFiled, verifyLeaves } from './index-leaves.js';
+import { fieldPrefix, leavesWithin, mergingFiled, verifyLeaves } from './index-leaves.js';
 import { addRecent, type Filing, visitRecent } from './recent-filings.js';
+import type { IsOver } from './slices.js';
 
 /** Most keys that an estimate looks at. */
 const ESTIMATE_KEYS_MAX = 256;
+/** Terms of fields, and rows under all of them, that are collected before they are written. */
+const FILINGS_MAX = 2048;
+const FILED_ROWS_MAX = 32_768;
 
 /** The key of a term within a field: terms with the same bytes have the same key, so that the bytes are made only once. */
 type TermKey = string | number | boolean | symbol;
@@ -58,6 +62,9 @@ function keyOf(term: Term): TermKey {
 export class IndexWriter {
   /** By segment, then by number of the field. */
   private readonly pending = new Map<number, Map<number, Map<TermKey, Filing>>>();
+  /** Of all of them. */
+  private filings = 0;
+  private rows = 0;
 
   /** Adds a row under the terms of its payload. Returns whether it has a value in the index. */
   add(
@@ -74,8 +81,11 @@ export class IndexWriter {
       if (term.kind === 'mark' && term.mark === 'indexed') indexed = true;
       const key = keyOf(term);
       const known = filings.get(key);
-      if (known === undefined) filings.set(key, { term, rows: [row] });
-      else known.rows.push(row);
+      this.rows++;
+      if (known === undefined) {
+        filings.set(key, { term, rows: [row] });
+        this.filings++;
+      } else known.rows.push(row);
     }
     return indexed;
   }
@@ -84,13 +94,24 @@ export class IndexWriter {
     return this.pending.size === 0;
   }
 
-  /** Writes the additions; within a transaction. isField: whether a number is that of a field that the replica has. */
-  flush(environment: Environment, isField: (fieldNumber: number) => boolean): void {
+  /** Whether there are so many that it is time to write them: they take memory, and what is written at once keeps others waiting. */
+  get isFull(): boolean {
+    return this.filings >= FILINGS_MAX || this.rows >= FILED_ROWS_MAX;
+  }
+
+  /**
+   * Writes the additions, in portions; within a transaction, to which nothing is added meanwhile. isField: whether a number is that of a field that
+   * the replica has.
+   */
+  *flushing(environment: Environment, isField: (fieldNumber: number) => boolean, beginPortion: () => IsOver): Generator<null, void> {
     for (const [segment, fields] of this.pending) {
       const filed = addRecent(environment, segment, new Map([...fields].map(([field, filings]) => [field, filings.values()])));
-      for (const [field, entries] of filed ?? []) if (isField(field)) mergeFiled(environment, fieldPrefix(segment, field), entries);
+      for (const [field, entries] of filed ?? [])
+        if (isField(field)) yield* mergingFiled(environment, fieldPrefix(segment, field), entries, beginPortion);
     }
     this.pending.clear();
+    this.filings = 0;
+    this.rows = 0;
   }
 }
 

@@ -74,6 +74,12 @@ export function narrowSelection(selection: PointSelection): NarrowPart | null {
 
 /** Applies an operation to a part of its points. version: its number. Errors: `storage`. */
 export function applyOperation(transaction: Transaction, operation: UpdateOperation, version: number, part: Part = NO_PART): void {
+  applyPortion(transaction, operation, version, part);
+  transaction.flushIndex();
+}
+
+/** As `applyOperation`; the caller writes the collected index records before anything that asks the indexes. */
+export function applyPortion(transaction: Transaction, operation: UpdateOperation, version: number, part: Part): void {
   switch (operation.kind) {
     case 'upsert':
       upsert(transaction, operation, version, part);
@@ -110,7 +116,6 @@ export function applyOperation(transaction: Transaction, operation: UpdateOperat
     default:
       unreachable(operation);
   }
-  transaction.flushIndex();
 }
 
 type CreateField = UpdateOperation & { kind: 'createFieldIndex' };

@@ -7,7 +7,7 @@
  * (`filed-terms.ts`).
  */
 
-import { afterPrefix, type Environment, type Reading } from '../disk/lmdb.js';
+import { afterPrefix, type Environment, type LmdbEntry, type Reading } from '../disk/lmdb.js';
 import { spend } from '../disk/meter.js';
 import { CHECK_BYTES, checkInPlace, damagedRecord, uncheck } from '../wal/records.js';
 import {
@@ -22,9 +22,12 @@ import {
   visitWithin,
 } from './filed-terms.js';
 import type { FiledTerms } from './recent-filings.js';
+import type { IsOver } from './slices.js';
 
 /** A larger leaf of several terms is split. LMDB gives a value of this size a page. */
 const LEAF_BYTES_MAX = 4000;
+/** Leaves that are read together to be merged with new terms. */
+const LEAVES_AT_ONCE = 64;
 
 /** Start of the keys of a field in a segment. */
 export function fieldPrefix(segment: number, fieldNumber: number): Buffer {
@@ -34,20 +37,44 @@ export function fieldPrefix(segment: number, fieldNumber: number): Buffer {
   return key;
 }
 
-/** Merges filed terms into the index of a field; within a transaction. Errors: `storage` for a damaged leaf. */
-export function mergeFiled(environment: Environment, prefix: Uint8Array, { bytes, at }: FiledTerms): void {
+/**
+ * Merges filed terms into the index of a field, in portions; within a transaction that changes nothing else of the field meanwhile. Errors: `storage`
+ * for a damaged leaf.
+ */
+export function* mergingFiled(
+  environment: Environment,
+  prefix: Uint8Array,
+  { bytes, at }: FiledTerms,
+  beginPortion: () => IsOver,
+): Generator<null, void> {
   // Sorting keeps the order of those with the same term, so that their rows ascend.
   const sorted = [...at].sort((one, other) => compareFiled(bytes, one, bytes, other));
-  const leaves = [...environment.range('index', prefix, afterPrefix(prefix))];
-  const bounds = leaves.map(({ key }) => key.subarray(prefix.length));
-  for (let leaf = 0, from = 0, to = 0; from < sorted.length; leaf++, from = to) {
-    const next = bounds[leaf + 1];
-    while (to < sorted.length && (next === undefined || compareTerm(bytes, sorted[to] as number, next) < 0)) to++;
-    if (to === from) continue;
-    const entry = leaves[leaf];
-    const known = entry === undefined ? NO_BYTES : bodyOf(entry.value, entry.key);
-    writeLeaves(environment, prefix, bounds[leaf] ?? NO_BYTES, mergedTerms(known, bytes, sorted, from, to));
+  let isOver = beginPortion();
+  for (let from = 0, to = 0; from < sorted.length; ) {
+    const leaves = leavesFrom(environment, prefix, filedTermAt(bytes, sorted[from] as number));
+    // One more may have been read, which says where the last one ends.
+    const count = Math.max(1, Math.min(leaves.length, LEAVES_AT_ONCE));
+    for (let leaf = 0; leaf < count && from < sorted.length; leaf++, from = to) {
+      const entry = leaves[leaf];
+      const next = leaves[leaf + 1]?.key.subarray(prefix.length);
+      while (to < sorted.length && (next === undefined || compareTerm(bytes, sorted[to] as number, next) < 0)) to++;
+      if (to === from) continue;
+      const known = entry === undefined ? NO_BYTES : bodyOf(entry.value, entry.key);
+      const bound = entry === undefined ? NO_BYTES : entry.key.subarray(prefix.length);
+      writeLeaves(environment, prefix, bound, mergedTerms(known, bytes, sorted, from, to));
+      if (to === sorted.length || !isOver()) continue;
+      yield null;
+      isOver = beginPortion();
+    }
   }
+}
+
+/** The leaf that a term belongs to and those behind it, one more than are merged at once at most. */
+function leavesFrom(environment: Environment, prefix: Uint8Array, term: Uint8Array): LmdbEntry[] {
+  const first = environment.floor('index', prefix, Buffer.concat([prefix, term]));
+  const leaves: LmdbEntry[] = [];
+  for (const leaf of environment.range('index', first?.key ?? prefix, afterPrefix(prefix))) if (leaves.push(leaf) > LEAVES_AT_ONCE) break;
+  return leaves;
 }
 
 /** The rows under each term with `from <= term < to`, in the order of the terms. Errors: `storage` for a damaged leaf. */

@@ -5,13 +5,14 @@
 import { errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import { invariant, rethrowBroken } from '../../protocols/invariant.js';
 import type { UpdateOperation } from '../../protocols/model/update.js';
+import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
 import { LmdbError } from '../disk/lmdb.js';
 import { measured } from '../disk/meter.js';
 import { type Leader, NO_LEADER } from '../wal/log-tags.js';
 import type { WriteAheadLog } from '../wal/wal.js';
-import { applyOperation, narrowPart, type Part } from './apply.js';
+import { applyOperation, applyPortion, narrowPart } from './apply.js';
 import type { Attempts } from './attempts.js';
 import { type IsOver, SliceBounds, type WideWork, wideWork } from './slices.js';
 import type { Transaction } from './transaction.js';
@@ -317,7 +318,7 @@ export class Operations {
       }
       const logs = this.backlog.length === 0;
       const outcome = this.transact((transaction) => {
-        if (whole !== null) applyPart(transaction, numbered, whole);
+        if (whole !== null) measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation, whole));
         return this.end(transaction, numbered, logs, error);
       });
       this.taken(unlogged);
@@ -353,13 +354,17 @@ export class Operations {
 
   /** A slice within its transaction, in portions. logs: the operation is not in the log yet. */
   private *oneSlice(transaction: Transaction, work: WideWork, numbered: NumberedOperation, logs: boolean): Generator<Pause, void> {
-    const { operation } = numbered;
+    const { logged, operation } = numbered;
+    const usage = logged.usage ?? null;
     if (logs) this.append([numbered]);
     if (transaction.unfinished === null && work.next !== null) transaction.beginSlices(operation, work.next);
     const bounds = new SliceBounds(transaction, this.host.beginSlice());
     for (;;) {
-      applyPart(transaction, numbered, work.portion(bounds.begin(this.host.beginPortion())));
-      if (work.next === null || bounds.isFull) break;
+      const part = work.portion(bounds.begin(this.host.beginPortion()));
+      measured(usage, () => applyPortion(transaction, logged.operation, operation, part));
+      const isLast = work.next === null || bounds.isFull;
+      if (isLast || transaction.isIndexFull) yield* this.flushingIndex(transaction, usage);
+      if (isLast) break;
       yield null;
     }
     if (work.next !== null) transaction.endSlice(work.next);
@@ -367,6 +372,13 @@ export class Operations {
       transaction.endSlices();
       transaction.appliedOperation = operation;
     }
+  }
+
+  /** Writes the collected index records in portions, the first of them after a pause: what was done so far took one. */
+  private *flushingIndex(transaction: Transaction, usage: HardwareUsage | null): Generator<Pause, void> {
+    const flushing = transaction.flushingIndex(() => this.host.beginPortion());
+    do yield null;
+    while (measured(usage, () => flushing.next().done) !== true);
   }
 
   /** Makes the index of a field over many rows: one transaction, in portions. */
@@ -423,10 +435,6 @@ function applyKnown(transaction: Transaction, { logged, operation }: NumberedOpe
   } catch (error) {
     return knownError(error);
   }
-}
-
-function applyPart(transaction: Transaction, { logged, operation }: NumberedOperation, part: Part): void {
-  measured(logged.usage ?? null, () => applyOperation(transaction, logged.operation, operation, part));
 }
 
 /**

@@ -97,8 +97,6 @@ export interface TransactionHost {
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void;
 }
 
-/** Rows to index between two writes of the collected index records. */
-const INDEX_FLUSH_ROWS = 2048;
 /** Rows to index between two looks at the clock. */
 const ROWS_PER_LOOK = 64;
 const REMOVE_AT_ONCE = 4096;
@@ -301,7 +299,18 @@ export class Transaction {
 
   /** Writes collected index records, so that filters find what was added. */
   flushIndex(): void {
-    this.index.flush(this.environment, (fieldNumber) => this.manifest.fields.some(({ number }) => number === fieldNumber));
+    for (const _ of this.flushingIndex(() => () => false));
+  }
+
+  /** As `flushIndex`, in portions, between which nothing is added. */
+  *flushingIndex(beginPortion: () => IsOver): Generator<null, void> {
+    const isField = (fieldNumber: number): boolean => this.manifest.fields.some(({ number }) => number === fieldNumber);
+    yield* this.index.flushing(this.environment, isField, beginPortion);
+  }
+
+  /** Whether it is time to write the collected index records, within an operation that touches many points. */
+  get isIndexFull(): boolean {
+    return this.index.isFull;
   }
 
   // ---------------------------------------------------------------- slices
@@ -416,12 +425,14 @@ export class Transaction {
     for (let row = 0; row < segment.rows; row++) {
       if (segment.counts(row) && this.index.add(segment.id, field, row, this.payload({ segment, row })))
         segment.setIndexed(field.name, row, true);
-      if (row % INDEX_FLUSH_ROWS === INDEX_FLUSH_ROWS - 1) this.flushIndex();
-      if (row % ROWS_PER_LOOK !== ROWS_PER_LOOK - 1 || !isOver()) continue;
+      if (row % ROWS_PER_LOOK !== ROWS_PER_LOOK - 1) continue;
+      const isFull = this.index.isFull;
+      if (!isFull && !isOver()) continue;
       yield null;
+      if (isFull) yield* this.flushingIndex(beginPortion);
       isOver = beginPortion();
     }
-    this.flushIndex();
+    yield* this.flushingIndex(beginPortion);
   }
 
   private clearIndex(prefix: Uint8Array): void {
