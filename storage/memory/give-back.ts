@@ -35,6 +35,19 @@ export function gaveBack(state: GiveBackState, usedBytes: number): GiveBackState
   return { ...state, usedBytes, still: 0, leftBytes: usedBytes };
 }
 
+/** Less is no more than what requests come and go with. */
+const BUILD_BYTES_MIN = 32 << 20;
+/** Builds of a stream of points begin every few seconds, and what is given back between two of them is soon taken again. */
+const BETWEEN_BUILDS_MS = 10_000;
+
+/**
+ * Whether memory is given back for a build that begins: what an upload has left and what the build takes would be the process's peak together.
+ * heldBytes: what builds and openings under way may need. sinceMs: since it was given back for one.
+ */
+export function isDueForBuild(heldBytes: { readonly before: number; readonly now: number }, sinceMs: number): boolean {
+  return heldBytes.now - heldBytes.before >= BUILD_BYTES_MIN && sinceMs >= BETWEEN_BUILDS_MS;
+}
+
 /** Addresses of a process, from `start` on. */
 export interface AddressRange {
   readonly start: bigint;

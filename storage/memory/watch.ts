@@ -1,7 +1,7 @@
 /** The memory of this process as it runs: its limits, its ledger, and what it uses, measured again and again. */
 
 import { type MemoryBudget, memoryBudget } from './budget.js';
-import { gaveBack, NOTHING_GIVEN_BACK, nextGiveBack } from './give-back.js';
+import { gaveBack, isDueForBuild, NOTHING_GIVEN_BACK, nextGiveBack } from './give-back.js';
 import { ACCOUNTS, type Account, megabytes } from './ledger.js';
 import { type LimitSource, type MemoryLimits, tightestLimit } from './limits.js';
 import { readMemoryLimits, readUsedBytes } from './read-limits.js';
@@ -31,6 +31,9 @@ export class MemoryWatch {
   /** Gives freed memory back to the system; called when it is worth it. Null: nothing can. */
   giveBack: (() => void) | null = null;
   #givenBack = NOTHING_GIVEN_BACK;
+  #heldBytes = 0;
+  /** When memory was given back for a build, by a clock that is never set. */
+  #buildMs = Number.NEGATIVE_INFINITY;
 
   /** setting: `storage.performance.memory_budget_mb`. */
   constructor(setting: number | null, limits: MemoryLimits = readMemoryLimits()) {
@@ -51,6 +54,12 @@ export class MemoryWatch {
 
   /** What builds and openings under way may need. */
   noteHeld(bytes: number): void {
+    const nowMs = performance.now();
+    if (this.giveBack !== null && isDueForBuild({ before: this.#heldBytes, now: bytes }, nowMs - this.#buildMs)) {
+      this.#buildMs = nowMs;
+      this.giveBack();
+    }
+    this.#heldBytes = bytes;
     this.ledger.note('builds', bytes);
     this.onUse(this.ledger.usedBytes + bytes);
   }

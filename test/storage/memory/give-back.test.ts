@@ -3,11 +3,13 @@ import { test } from 'node:test';
 import {
   type GiveBackState,
   gaveBack,
+  isDueForBuild,
   mappedRanges,
   NOTHING_GIVEN_BACK,
   nextGiveBack,
   programRanges,
 } from '../../../storage/memory/give-back.js';
+import { MemoryWatch } from '../../../storage/memory/watch.js';
 
 const MB = 1 << 20;
 
@@ -85,4 +87,26 @@ test('of a database only what is mapped of its file for reading is let go, also 
     { start: 0x7f20_0000_0000n, bytes: 0x2000_0000n },
   ]);
   assert.deepEqual(mappedRanges(maps, '/data/b/lmdb/data.mdb'), []);
+});
+
+test('memory is given back for a build that needs 32 MB more than those under way, and not again within ten seconds', () => {
+  assert.equal(isDueForBuild({ before: 0, now: 32 * MB }, 10_000), true);
+  assert.equal(isDueForBuild({ before: 100 * MB, now: 131 * MB }, 10_000), false);
+  assert.equal(isDueForBuild({ before: 200 * MB, now: 100 * MB }, 10_000), false);
+  assert.equal(isDueForBuild({ before: 0, now: 32 * MB }, 9999), false);
+});
+
+test('a watch gives memory back before the first build, and once for builds that begin together', (t) => {
+  const watch = new MemoryWatch(null);
+  t.after(() => watch.stop());
+  let times = 0;
+  watch.noteHeld(100 * MB);
+  watch.noteHeld(0);
+  watch.giveBack = () => {
+    times++;
+  };
+  watch.noteHeld(100 * MB);
+  assert.equal(times, 1);
+  watch.noteHeld(200 * MB);
+  assert.equal(times, 1);
 });
