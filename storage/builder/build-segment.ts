@@ -12,6 +12,8 @@ import {
   fittingLayout,
   LIVE,
   MEMORY_BYTES_MAX,
+  PLACE_BYTES,
+  residentOffset,
   type SegmentLayout,
   segmentMemory,
   type VectorLayout,
@@ -122,8 +124,7 @@ async function buildSegment(
     const vectors: VectorLayout[] = [];
     for (const vector of placed) {
       if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
-      const coded = vector.kind === 'multi' ? await codedTokens(draft, vector, control) : vector;
-      vectors.push(coded.lists === null && canDecode(coded) ? { ...coded, offset: null, decoded: true } : coded);
+      vectors.push(vector.kind === 'multi' ? await codedTokens(draft, vector, control) : vector);
     }
     const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: id }, control);
     await control.checkpoint();
@@ -228,7 +229,7 @@ async function buildVectors(
     }
     await copyVector(draft, planned, job.sources, selection, control);
     const present = presentRows(draft.memory, planned, draft.rows);
-    const coded = await codedVector(draft, planned, present, control);
+    const coded = withoutOriginals(draft, await codedVector(draft, planned, present, control), control);
     const { distance } = paramsByName.get(planned.name) as VectorParams;
     const task = { distance, threads: job.threads, file: path.join(folder, `usearch.${vectors.length}`) };
     let linked = guideOf(coded);
@@ -256,6 +257,16 @@ async function buildVectors(
     vectors.push(coded.quantization === null ? linked : { ...linked, codes: coded.codes });
   }
   return { vectors, graphs, listOf };
+}
+
+/** Where codes stand for the originals, these are given up at once: they are four fifths of what the build holds. */
+function withoutOriginals({ memory, rows }: SegmentDraft, vector: VectorLayout, { discard }: BuildControl): VectorLayout {
+  if (vector.lists !== null || !canDecode(vector)) return vector;
+  const start = residentOffset(vector);
+  const offset = Math.ceil(start / PLACE_BYTES) * PLACE_BYTES;
+  const bytes = Math.floor((start + rows * vector.stride - offset) / PLACE_BYTES) * PLACE_BYTES;
+  if (bytes > 0) discard?.({ buffer: memory.buffer, offset, bytes });
+  return { ...vector, offset: null, decoded: true };
 }
 
 function codedVector(draft: SegmentDraft, vector: VectorLayout, present: Uint32Array, control: BuildControl): Promise<VectorLayout> {

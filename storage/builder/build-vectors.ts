@@ -282,7 +282,8 @@ export function withRecall(subject: RecallSubject, ef: number): { vector: Vector
   const { vector } = subject;
   const measure = (measured: VectorLayout) => measureRecall({ ...subject, vector: measured }, ef, RECALL_MIN);
   const recall = measure(vector);
-  if (recall >= RECALL_MIN || vector.codes === null) return { vector, recall };
+  // Codes that stand for the originals score as those do.
+  if (recall >= RECALL_MIN || vector.codes === null || vector.decoded) return { vector, recall };
   const uncoded = { ...vector, codes: null };
   const recallUncoded = measure(uncoded);
   return recallUncoded > recall + CODE_LOSS_MAX ? { vector: uncoded, recall: recallUncoded } : { vector, recall };

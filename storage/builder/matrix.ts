@@ -2,6 +2,7 @@
 
 import { fromHalf } from '../../vectors/half.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
+import { decodeRows } from '../segment/originals.js';
 
 /** Rows of `rows` rows that have the vector, ascending. */
 export function presentRows(memory: WebAssembly.Memory, vector: VectorLayout, rows: number): Uint32Array {
@@ -16,6 +17,14 @@ export function presentRows(memory: WebAssembly.Memory, vector: VectorLayout, ro
 export function readFloats(memory: WebAssembly.Memory, vector: VectorLayout, rows: Uint32Array): Float32Array {
   const { dim, stride } = vector;
   const values = new Float32Array(rows.length * dim);
+  if (vector.decoded) {
+    const row = new Float32Array(stride / 4);
+    for (let i = 0; i < rows.length; i++) {
+      decodeRows(memory, vector, rows[i] as number, new Uint8Array(row.buffer));
+      values.set(row.subarray(0, dim), i * dim);
+    }
+    return values;
+  }
   const start = residentOffset(vector);
   for (let i = 0; i < rows.length; i++) {
     const offset = start + (rows[i] as number) * stride;
@@ -33,7 +42,7 @@ export function readFloats(memory: WebAssembly.Memory, vector: VectorLayout, row
 
 /** The originals of rows [from, from + count) as Float32Array [count, dim]: a view where they lie in memory like that. */
 export function readFloatRange(memory: WebAssembly.Memory, vector: VectorLayout, from: number, count: number): Float32Array {
-  if (vector.element === 'f32' && vector.stride === vector.dim * 4) {
+  if (vector.element === 'f32' && vector.stride === vector.dim * 4 && !vector.decoded) {
     return new Float32Array(memory.buffer, residentOffset(vector) + from * vector.stride, count * vector.dim);
   }
   return readFloats(

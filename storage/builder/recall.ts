@@ -2,7 +2,7 @@
 
 import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
-import { codeMatrix } from '../segment/code-matrix.js';
+import { codeMatrix, decodedMatrix } from '../segment/code-matrix.js';
 import { residentOffset, type SegmentLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
 import { readFloats, spreadRows } from './matrix.js';
 
@@ -62,6 +62,7 @@ function meanOf(shares: readonly number[]): number {
 
 /** The matrix of the originals, as kernels see it. */
 export function originalsMatrix(vector: VectorLayout): Matrix {
+  if (vector.decoded && vector.codes !== null) return decodedMatrix(vector, vector.codes);
   return { element: vector.element, metric: vector.metric, offset: residentOffset(vector), stride: vector.stride, dim: vector.dim };
 }
 

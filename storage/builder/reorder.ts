@@ -102,7 +102,7 @@ function moveVector(draft: SegmentDraft, vector: VectorLayout, oldRowOf: Uint32A
   const { rows } = draft;
   // The items of ragged vectors are copied later, in the order of the rows.
   if (vector.kind !== 'dense') return vector;
-  moveRecords(new Uint8Array(buffer, residentOffset(vector), rows * vector.stride), vector.stride, oldRowOf);
+  if (!vector.decoded) moveRecords(new Uint8Array(buffer, residentOffset(vector), rows * vector.stride), vector.stride, oldRowOf);
   moveBits(new Uint32Array(buffer, vector.presence, Math.ceil(rows / 32)), oldRowOf);
   if (vector.codes) moveRecords(new Uint8Array(buffer, vector.codes.offset, rows * vector.codes.stride), vector.codes.stride, oldRowOf);
   const { graph, subgraphs } = vector;

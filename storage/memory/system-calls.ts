@@ -84,7 +84,7 @@ export interface FilePages {
    * the file, which may lose its name and must not become shorter. Other threads may read meanwhile, where both have the same bytes. Returns whether it did.
    */
   put(part: FilePart, descriptor: number, position: number): boolean;
-  /** Lets go of the pages that were read, which stay in the system's cache. */
+  /** Lets go of the pages that were read, which stay in the system's cache. Where no file is, what was there is lost, and zero. */
   letGo(part: FilePart): void;
 }
 

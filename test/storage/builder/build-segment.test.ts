@@ -5,7 +5,7 @@ import test from 'node:test';
 import { reasonOf } from '../../../protocols/errors.js';
 import type { Distance, VectorParams } from '../../../protocols/model/collection.js';
 import { buildSegments } from '../../../storage/builder/build-segment.js';
-import { BuildCancelled } from '../../../storage/builder/control.js';
+import { BuildCancelled, type BuildControl } from '../../../storage/builder/control.js';
 import { presentRows, readFloats } from '../../../storage/builder/matrix.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import { measureRecall } from '../../../storage/builder/recall.js';
@@ -48,6 +48,7 @@ async function buildOne(
   distance: Distance,
   rows: Float32Array[],
   facts: { element?: 'f32' | 'f16' | 'u8'; withGraph?: boolean } = {},
+  control = freeControl,
 ): ReturnType<typeof buildSegment> {
   const params: VectorParams = { size: (rows[0] as Float32Array).length, distance };
   const source = makeSource({
@@ -64,7 +65,7 @@ async function buildOne(
     segmentId: nextSegment++,
     withGraph: facts.withGraph,
   });
-  return buildSegment(job, () => payloads, freeControl);
+  return buildSegment(job, () => payloads, control);
 }
 
 function recallOf({ layout, memory, rows }: SegmentHandle): number {
@@ -149,6 +150,29 @@ test('vectors that codes stand for are kept as codes alone, and come back to the
   fs.writeFileSync(path.join(folderOf, 'codes.0'), codes);
   await assert.rejects(loadSealed(folderOf, { readers: 2, onDiskPayload: true, fields: new Map() }), /codes\.0/);
   for (const segment of [handle, again.handle, loaded.handle]) closeSegmentFiles(segment);
+});
+
+test('originals that codes stand for are given up before their graph is built, and nothing needs them any more', async () => {
+  const dim = 128;
+  const of = (row: number) => Float32Array.from({ length: dim }, (_, i) => (row * 31 + i * (1 + (row % 13))) % 256);
+  const rows = Array.from({ length: 600 }, (_, row) => of(row));
+  let given = 0;
+  const discard: BuildControl['discard'] = ({ buffer, bytes, offset }) => {
+    given += bytes;
+    new Uint8Array(buffer, offset, bytes).fill(0);
+  };
+  const { handle, report } = await buildOne('Euclid', rows, {}, { ...freeControl, discard });
+  // Of 300 kB, whole parts of 64.
+  assert.ok(given >= 3 << 16, `${given} bytes`);
+  const kept = await buildOne('Euclid', rows);
+  assert.deepEqual(report.graphs, kept.report.graphs);
+  assert.ok((report.graphs[0]?.recall as number) >= 0.95);
+  const vector = handle.layout.vectors[0] as VectorLayout;
+  for (const [id, row] of rows.entries()) {
+    const bytes = new Uint8Array(vector.stride);
+    readOriginals(handle, vector, findRow(handle, id) as number, bytes);
+    assert.deepEqual(new Float32Array(bytes.buffer, 0, dim), row);
+  }
 });
 
 test('one component that no code stands for keeps the floats of all', async () => {
