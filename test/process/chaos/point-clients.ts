@@ -30,6 +30,8 @@ export interface PointTotals {
   failed: number;
   /** Reads that gave a value of a write whose answer did not come, after a later write was acknowledged: it was carried out late. */
   late: number;
+  /** Errors of connections that the clients for gRPC had left, or had just opened, when a node went. */
+  lostSessions: number;
   slowestMs: number;
 }
 
@@ -55,7 +57,7 @@ function vectorOf(id: number, stamp: number): number[] {
 }
 
 export class PointClients extends AskingClients {
-  readonly totals: PointTotals = { writes: 0, reads: 0, searches: 0, tries: 0, failed: 0, late: 0, slowestMs: 0 };
+  readonly totals: PointTotals = { writes: 0, reads: 0, searches: 0, tries: 0, failed: 0, late: 0, lostSessions: 0, slowestMs: 0 };
   /** By number of the node. */
   private readonly doors: ReadonlyMap<number, Doors>;
   /** By client. */

@@ -8,6 +8,7 @@ import type { LocalNode } from '../../../ops/cluster/local-node.js';
 import { seededRandom } from '../../../ops/random.js';
 import { differencesOf, untilAgreed } from './agreement.js';
 import { type Fault, Faults } from './faults.js';
+import { watchSessions } from './lost-sessions.js';
 import { collectionCluster, Moves } from './moves.js';
 import { POINTS, PointClients, type PointTotals } from './point-clients.js';
 
@@ -49,8 +50,13 @@ export async function runPointChaos(options: PointChaosOptions): Promise<PointCh
   const story = (line: string): void =>
     appendFileSync(join(options.folder, 'story.log'), `${Math.round(performance.now() - started)} ${line}\n`);
   const cluster = await LocalCluster.start({ nodes: options.nodes, folder: options.folder });
+  let unwatch = (): void => {};
   try {
     const clients = new PointClients(cluster, seededRandom(options.seed), story, options.shards);
+    unwatch = watchSessions(({ message }) => {
+      clients.totals.lostSessions += 1;
+      story(`a connection of a gRPC client is lost: ${message}`);
+    });
     await clients.prepare();
     await healed(cluster);
     const moves = new Moves(cluster, seededRandom(options.seed + 2), story);
@@ -92,6 +98,7 @@ export async function runPointChaos(options: PointChaosOptions): Promise<PointCh
     throw error;
   } finally {
     await cluster.close();
+    unwatch();
   }
 }
 
