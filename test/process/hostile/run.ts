@@ -3,9 +3,9 @@
  * itself for no request, answers each within its timeout and a second, and takes no more memory than the container has. Memory is what the
  * kernel cannot take back: anonymous and shared. Pages of files (the program, LMDB's) it drops when the container has no room for them.
  *
- * Client and node share the machine, so what the client itself takes is taken off: the time in which it did other things while it sent a request (the
- * node counts alike: a client that sends slowly has that time for itself, see http/README.md), and what an idle node takes meanwhile, or what the
- * node's threads waited for a CPU that other processes had, whichever is more.
+ * Client and node share the machine, so what the client and others take is taken off: the time until the system had all of a request (as the node
+ * counts it: a client that sends slowly has that time for itself, see http/README.md), and then what an idle node takes, or what a thread of the node
+ * waited for a CPU that other processes had, whichever is more.
  */
 
 import { mkdirSync } from 'node:fs';
@@ -55,6 +55,8 @@ export interface HostileReport {
   readonly lateAnswers: number;
   /** Answers that were later than they may be by the clock alone, and where their time went. */
   readonly lateByClock: readonly string[];
+  /** Milliseconds until the system had all bytes of the request that took longest to be sent. */
+  readonly slowestSendingMs: number;
   /** Milliseconds of the slowest answer of the idle node. */
   readonly idleMs: number;
   /** Which share of the CPU time of the run processes had that do not belong to it. */
@@ -255,6 +257,7 @@ class Tally {
   private latestMs = Number.NEGATIVE_INFINITY;
   private readonly lateMs: Record<string, number> = {};
   private lateAnswers = 0;
+  private slowestSendingMs = 0;
   private readonly lateByClock: string[] = [];
   private readonly underWay = new Set<{ readonly what: string }>();
   private readonly peaks: string[] = [];
@@ -300,6 +303,7 @@ class Tally {
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     this.slowestMs[kind] = Math.max(this.slowestMs[kind] ?? 0, Math.round(milliseconds));
     this.latestMs = Math.max(this.latestMs, Math.round(milliseconds - timeoutMs));
+    this.slowestSendingMs = Math.max(this.slowestSendingMs, Math.round(sending.took.tookMs));
     if (milliseconds > timeoutMs) this.noteLate(what, kind, status, milliseconds, timeoutMs, nodeMs, sending);
     if (status >= 500 && !OWN_STATUSES.has(status)) this.violation(`${what()}: ${status} ${text.slice(0, 300)}`);
   }
@@ -314,8 +318,8 @@ class Tally {
     { startedMs, took }: Sending,
   ): void {
     const idleMs = this.witness.slowestSince(startedMs + took.tookMs);
-    const waitMs = this.cpuWait.sinceMs(startedMs);
-    const lateMs = Math.round(milliseconds - timeoutMs - Math.max(idleMs, waitMs) - took.busyMs);
+    const waitMs = this.cpuWait.sinceMs(startedMs + took.tookMs);
+    const lateMs = Math.round(milliseconds - took.tookMs - timeoutMs - Math.max(idleMs, waitMs));
     this.lateMs[kind] = Math.max(this.lateMs[kind] ?? Number.NEGATIVE_INFINITY, lateMs);
     if (milliseconds <= timeoutMs + GRACE_MS) return;
     const parts = `${Math.round(took.tookMs)} ms until it was sent, ${Math.round(took.busyMs)} of them this program's own`;
@@ -339,7 +343,15 @@ class Tally {
   done(rssMb: number, exit: string | null, log: string): HostileReport {
     const { absurdRequests, lateAnswers, lateByClock, lateMs, latestMs, peaks, requests, slowestMs, statuses, violations, witness } = this;
     const seconds = (performance.now() - this.startedMs) / 1000;
-    const late = { latestMs, lateMs, lateAnswers, lateByClock, idleMs: witness.slowestMs, shareOfOthers: this.cpuWait.shareOfOthers() };
+    const late = {
+      latestMs,
+      lateMs,
+      lateAnswers,
+      lateByClock,
+      slowestSendingMs: this.slowestSendingMs,
+      idleMs: witness.slowestMs,
+      shareOfOthers: this.cpuWait.shareOfOthers(),
+    };
     const lines = log.split('\n');
     const warnings = lines.filter((line) => TROUBLE.test(line) && !EXPECTED.test(line));
     const all = exit === null ? violations : [...violations, exit];
