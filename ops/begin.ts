@@ -1,6 +1,6 @@
 /**
- * Entry of the bundle. The first reader is what a start on an empty folder waits for longest, and the first writer what one with data in place does. So their threads begin at
- * once and load their programs while the main thread loads the server.
+ * Entry of the bundle. What a start waits for longest is the first reader, or the first writer where there are collections to open. So that thread begins at once
+ * and loads its program while the main thread loads the server. One alone: with three threads on two CPUs the main thread, which all wait for, took longer for its part.
  */
 
 import { hasCollections } from '../actors/collection/collections-folder.js';
@@ -19,15 +19,15 @@ const PRINTS = ['--help', '-h', '--version', '-V', 'verify'];
 const STORAGE_PATH = './storage';
 const tool = toolName(process.argv[2]);
 
-// Where settings want no servers in readers, this thread is not taken.
+// Where settings want no servers in readers, a reader of this program is not taken.
 if (canSharePort() && tool === null && !process.argv.some((argument) => PRINTS.includes(argument))) {
   // A file may say otherwise; a thread whose heap would be too large for that is not taken either.
   const setting = Number(process.env.SERVICE__STORAGE__PERFORMANCE__MEMORY_BUDGET_MB ?? Number.NaN);
   const budget = memoryBudget(tightestLimit(readMemoryLimits()).bytes, setting > 0 ? setting : null);
-  // Where the folder of another setting is meant, the thread waits until it is needed.
+  // Where another setting names the folder, the thread waits until it is needed.
   if (hasCollections(process.env.SERVICE__STORAGE__STORAGE_PATH ?? STORAGE_PATH))
     beginThread(threadEntry('writer'), 'writer-0', heapMegabytes(budget, 'writer'), true);
-  beginThread(readerWithServers(), 'reader-0', heapMegabytes(budget, 'reader'));
+  else beginThread(readerWithServers(), 'reader-0', heapMegabytes(budget, 'reader'));
 }
 if (tool === null) void import('./main.js');
 // The server is not needed for one.
