@@ -3,8 +3,9 @@
  * its folder, lets the n-th of each call of a kind fail in each thread of one node, and starts the world again without faults: then everything acknowledged
  * must be there, nothing half, and all must work, also after one more start.
  *
- * Starts are what runs cost. So several runs share them: those of `work` one process, with a set of collections for each, and those of `start`
- * one folder, where the start that looks for the damage of a run leaves the work for the next one. Where something is found, each is made alone.
+ * Starts are what runs cost. So several runs share them, in one folder: those of `work` a process, with a set of collections for each, and the start
+ * that looks for the damage of a process that ended is the process of the next ones; with those of `start`, it leaves the work for the next run.
+ * Where something is found, each run is made alone.
  */
 
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -183,13 +184,18 @@ export class Runs {
 
   // ---------------------------------------------------------------- the node of the faults
 
-  /** One process for all faults, until it ends or takes no more writes. */
+  /**
+   * One folder for all faults, and one process for as many as it lives through: after it has ended, or takes no more writes, the start that looks
+   * for damage goes on with the next fault.
+   */
   async #work({ prepared, place, folder, model, calls, faults, reports }: Act): Promise<void> {
-    const world = await startWorld(prepared.nodes, folder, this.#program);
+    let world = await startWorld(prepared.nodes, folder, this.#program);
+    /** How many faults were met by processes before this one. */
+    let earlier = 0;
     try {
       await settled(world);
-      const faulty = faultyOf(world, place);
       for (const [set, fault] of faults.entries()) {
+        const faulty = faultyOf(world, place);
         const tally = newTally();
         this.#arm(calls, fault);
         await new Workload(
@@ -204,19 +210,27 @@ export class Runs {
         const isOver = this.#failed().length > 0;
         if (isOver) calls.disarm();
         const stuck = isOver && faulty.exit() === null ? await this.#stuckAfter(faulty, model, set) : null;
-        const isLast = set === faults.length - 1 || !isOver || stuck !== null;
-        const exit = faulty.exit() ?? (isLast ? await endedBySignal(faulty, tally) : null);
+        const isLast = set === faults.length - 1;
+        const mustEnd = isLast || !isOver || stuck !== null;
+        const exit = faulty.exit() ?? (mustEnd ? await endedBySignal(faulty, tally) : null);
         calls.disarm();
-        reports.push(reportOf({ fault, exit, failed: this.#failed(), stuck, tally, counts: calls.counts() }, EXIT_CODES, reports));
-        if (exit !== null || isLast) break;
+        const outcome = { fault, exit, failed: this.#failed(), stuck, tally, counts: calls.counts() };
+        reports.push(reportOf(outcome, EXIT_CODES, reports.slice(earlier)));
+        if (isLast) break;
+        if (exit === null && !mustEnd) continue;
+        earlier = reports.length;
+        this.#tellLogs(world);
+        await world.close();
+        const next = await this.#startedAfter(prepared, folder, model, 'first');
+        if ('findings' in next) return addFindings(reports, next.findings);
+        world = next;
       }
     } finally {
       this.#tellLogs(world);
       await world.close();
     }
-    const wrong = await this.#wrongAfter(prepared, folder, model, 'first');
-    if (wrong.length === 0) wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'second')));
-    addFindings(reports, wrong);
+    const first = await this.#wrongAfter(prepared, folder, model, 'first');
+    addFindings(reports, first.length > 0 ? first : await this.#wrongAfter(prepared, folder, model, 'second'));
   }
 
   /** One folder for all faults: each starts on what the start after the last one left. */
@@ -225,8 +239,8 @@ export class Runs {
       const { prepared, folder, model } = act;
       reports.push(await this.#startOnce(act, fault));
       const isLast = at === faults.length - 1;
-      const wrong = await this.#wrongAfter(prepared, folder, model, isLast ? 'first' : 'leaving');
-      if (wrong.length === 0 && isLast) wrong.push(...(await this.#wrongAfter(prepared, folder, model, 'second')));
+      const first = await this.#wrongAfter(prepared, folder, model, isLast ? 'first' : 'leaving');
+      const wrong = first.length === 0 && isLast ? await this.#wrongAfter(prepared, folder, model, 'second') : first;
       addFindings(reports, wrong);
       if (wrong.length > 0) break;
     }
@@ -290,30 +304,15 @@ export class Runs {
 
   // ---------------------------------------------------------------- afterwards
 
-  /** A start without faults. */
-  async #wrongAfter({ nodes }: Prepared, folder: string, model: Model, which: Start): Promise<string[]> {
+  /** A start without faults, which is ended. */
+  async #wrongAfter(prepared: Prepared, folder: string, model: Model, which: Start): Promise<readonly string[]> {
+    const world = await this.#startedAfter(prepared, folder, model, which);
+    if ('findings' in world) return world.findings;
     const start = START_NAMES[which];
-    let world: World;
     try {
-      world = await startWorld(nodes, folder, this.#program);
-    } catch (error) {
-      return [`${start}: ${(error as Error).message}`];
-    }
-    try {
-      const findings: string[] = [];
-      await settled(world);
-      for (const node of world.nodes) {
-        const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
-        const names = collections.map(({ name }) => name);
-        await probe(node.client, which === 'second' ? names.slice(0, 1) : names);
-        const at = nodes === 1 ? '' : ` at node ${node.number}`;
-        const wrong = await wrongData(node.client, model, which !== 'second');
-        findings.push(...wrong.map((finding) => `${start}${at}: ${finding}`));
-      }
-      if (findings.length > 0) return findings;
       if (which === 'leaving') {
         const clients = world.nodes.map(({ client }) => client);
-        await new Workload(clients, nodes, model, newTally(), 0, PATIENT_WAIT_SEC).leaveUnappliedAgain();
+        await new Workload(clients, prepared.nodes, model, newTally(), 0, PATIENT_WAIT_SEC).leaveUnappliedAgain();
         return [];
       }
       for (const node of world.nodes) node.signal('SIGTERM');
@@ -325,6 +324,35 @@ export class Runs {
       this.#tellLogs(world);
       await world.close();
     }
+  }
+
+  /** The same, which goes on where nothing is wrong. */
+  async #startedAfter({ nodes }: Prepared, folder: string, model: Model, which: Start): Promise<World | { findings: readonly string[] }> {
+    const start = START_NAMES[which];
+    let world: World;
+    try {
+      world = await startWorld(nodes, folder, this.#program);
+    } catch (error) {
+      return { findings: [`${start}: ${(error as Error).message}`] };
+    }
+    const findings: string[] = [];
+    try {
+      await settled(world);
+      for (const node of world.nodes) {
+        const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
+        const names = collections.map(({ name }) => name);
+        await probe(node.client, which === 'second' ? names.slice(0, 1) : names);
+        const at = nodes === 1 ? '' : ` at node ${node.number}`;
+        const wrong = await wrongData(node.client, model, which !== 'second');
+        findings.push(...wrong.map((finding) => `${start}${at}: ${finding}`));
+      }
+    } catch (error) {
+      findings.push(`${start}: ${(error as Error).message}`);
+    }
+    if (findings.length === 0) return world;
+    this.#tellLogs(world);
+    await world.close();
+    return { findings };
   }
 
   async #prepare(nodes: Nodes, sets: number): Promise<Prepared> {
