@@ -8,6 +8,9 @@ const LOW = 0xffff_ffffn;
 /** Shorter texts are sooner written letter by letter than by the runtime. */
 const SHORT_TEXT = 16;
 
+/** V8 keeps so few bytes of a typed array in its own heap, which takes a tenth of the time that memory of their own takes. */
+const IN_HEAP_BYTES = 64;
+
 /** Place where a message ends: what `endOf` gave. */
 export type MessageEnd = number;
 
@@ -31,7 +34,8 @@ export class WireWriter {
   /** The bytes, in a buffer of their own that can be transferred. The writer begins anew. */
   finish(): Uint8Array {
     const { buffer, at } = this;
-    const bytes = new Uint8Array(buffer.buffer.slice(at, buffer.length));
+    const length = buffer.length - at;
+    const bytes = length <= IN_HEAP_BYTES ? copyOfFew(buffer, at) : new Uint8Array(buffer.buffer.slice(at, buffer.length));
     if (buffer.length > 0 && buffer.length <= KEPT_BYTES_MAX) kept = buffer;
     this.buffer = NO_BYTES;
     this.at = 0;
@@ -181,4 +185,10 @@ export class WireWriter {
     this.buffer = larger;
     this.at = larger.length - written;
   }
+}
+
+function copyOfFew(buffer: Buffer, at: number): Uint8Array {
+  const bytes = new Uint8Array(buffer.length - at);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = buffer[at + i] as number;
+  return bytes;
 }
