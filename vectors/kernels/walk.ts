@@ -8,7 +8,7 @@
  *   that the filter cuts off); the rows left over are scored one by one, so that a search is never short of results.
  * - **Walk-W4** with a spread, the walk ends as soon as the candidate to be opened lies so much farther away than the last of the wanted
  *   results (Adaptive Beam Search: arXiv 2505.15636), but not before there are `k`; and not later than with `2 * ef` results that are nearer
- *   (`1.25 * ef` in a wide walk with a filter).
+ *   (`1.25 * ef` in a wide walk with a filter). Rows that lie so far away when they are met enter no heap: the last of the wanted only comes nearer.
  */
 
 import { admitted, alive, isFiltered, wordOf } from './admission';
@@ -50,6 +50,8 @@ let lead: f32 = 0;
 let resultMin: u32 = 0;
 /** The walk has ended by Walk-W4. */
 let spreadOut: bool = false;
+/** Rows were scored that lie too far away to be opened (Walk-W4). */
+let passedOver: bool = false;
 /** Rows of level 0 whose neighbours were looked at. */
 let hops: u32 = 0;
 
@@ -105,6 +107,7 @@ export function walk(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
   resultMin = k;
   nearestCount = 0;
   spreadOut = false;
+  passedOver = false;
   batchCount = 0;
   bestKey = i64.MIN_VALUE;
   if (entryRow == NONE) return 0;
@@ -112,7 +115,7 @@ export function walk(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
   absorb();
   for (let level = maxLevel; level > 0; level--) descend(level);
   if (narrow ? jump() : stroll()) return -1;
-  if (resultCount < ef && !spreadOut && scoreRest(rows)) return -1;
+  if (resultCount < ef && !spreadOut && !passedOver && scoreRest(rows)) return -1;
   // `drain` must not write over the heap that it reads.
   memory.copy(candidates, results, (<usize>resultCount) << 3);
   return drain(candidates, resultCount, k, results);
@@ -193,8 +196,7 @@ function jump(): bool {
 // @ts-ignore: decorator
 @inline
 function isSpreadOut(key: i64): bool {
-  if (spread == 0 || nearestCount < wanted || resultCount < resultMin) return false;
-  spreadOut = lead - scoreOf(key) > spread * (lead - scoreOf(load<i64>(batch + NEAREST_OFFSET)));
+  spreadOut = lead - scoreOf(key) > reachOf();
   return spreadOut;
 }
 
@@ -241,10 +243,16 @@ function absorb(): void {
   const count = batchCount;
   batchCount = 0;
   scoreScattered(batch, count, scores);
+  const reach = reachOf();
   for (let index: u32 = 0; index < count; index++) {
     const at = (<usize>index) << 2;
     const row = load<u32>(batch + at);
-    const key = keyOf(load<f32>(scores + at), row);
+    const score = load<f32>(scores + at);
+    if (lead - score > reach) {
+      passedOver = true;
+      continue;
+    }
+    const key = keyOf(score, row);
     if (key > bestKey) bestKey = key;
     if (resultCount == resultMax) {
       if (key < load<i64>(results)) continue;
@@ -258,6 +266,14 @@ function absorb(): void {
     }
     if (spread != 0) keepNearest(key);
   }
+}
+
+/** A row farther away than this would end the walk before it is opened (Walk-W4), and be none of the wanted. */
+// @ts-ignore: decorator
+@inline
+function reachOf(): f32 {
+  if (spread == 0 || nearestCount < wanted || resultCount < resultMin) return f32.POSITIVE_INFINITY;
+  return spread * (lead - scoreOf(load<i64>(batch + NEAREST_OFFSET)));
 }
 
 function keepNearest(key: i64): void {
