@@ -1,8 +1,9 @@
 /** Readings of a process tree and of a folder, from Linux's /proc; elsewhere they are null. */
 
-import { existsSync, lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { procText } from './proc-files.js';
 
 /** Clock ticks per second in /proc/<pid>/stat: fixed by the kernel's interface. */
 const TICKS_PER_SECOND = 100;
@@ -48,7 +49,7 @@ export function memory(pid: number): Memory | null {
 
 /** Resident memory of a process without its children, which is much cheaper to read. Zeros where there is none, or no such counters. */
 export function memoryAlone(pid: number): Memory {
-  const status = textOf(`/proc/${pid}/status`);
+  const status = procText(`/proc/${pid}/status`);
   const read = (key: string): number => {
     const match = new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(status);
     return match === null ? 0 : (Number(match[1]) * 1024) / 1e6;
@@ -67,7 +68,7 @@ export function resetPeak(pid: number): void {
 
 /** The most megabytes of a process that were resident since `resetPeak`, files that it maps included. */
 export function peakMegabytes(pid: number): number | null {
-  const match = /^VmHWM:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/status`));
+  const match = /^VmHWM:\s+(\d+) kB/m.exec(procText(`/proc/${pid}/status`));
   return match === null ? null : (Number(match[1]) * 1024) / 1e6;
 }
 
@@ -117,17 +118,9 @@ export function processTree(pid: number): number[] {
 
 /** Fields of /proc/<pid>/stat, counted from 0; undefined when the process is gone. */
 function statFields(pid: number): string[] | undefined {
-  const text = textOf(`/proc/${pid}/stat`);
+  const text = procText(`/proc/${pid}/stat`);
   if (text === '') return undefined;
   // The second field, the name in brackets, may hold spaces.
   const close = text.lastIndexOf(')');
   return [String(pid), 'name', ...text.slice(close + 2).split(' ')];
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }

@@ -1,7 +1,7 @@
 /** CPU and wake-ups of every thread of a process tree, from Linux's /proc; elsewhere nothing is read. */
 
-import { readdirSync, readFileSync } from 'node:fs';
 import { processTree } from './measure.js';
+import { procEntries, procText } from './proc-files.js';
 
 export interface ThreadReading {
   readonly pid: number;
@@ -27,10 +27,10 @@ export interface TreeUse {
 export function readThreads(pid: number): TreeReading {
   const threads = new Map<number, ThreadReading>();
   for (const member of processTree(pid)) {
-    for (const name of entriesOf(`/proc/${member}/task`)) {
+    for (const name of procEntries(`/proc/${member}/task`)) {
       const folder = `/proc/${member}/task/${name}`;
-      const cpuNs = Number(textOf(`${folder}/schedstat`).split(' ', 1)[0]);
-      const sleeps = Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(textOf(`${folder}/status`))?.[1] ?? 0);
+      const cpuNs = Number(procText(`${folder}/schedstat`).split(' ', 1)[0]);
+      const sleeps = Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(procText(`${folder}/status`))?.[1] ?? 0);
       threads.set(Number(name), { pid: member, cpuNs, sleeps });
     }
   }
@@ -58,20 +58,4 @@ export function treeUse(before: TreeReading, after: TreeReading): TreeUse {
     othersUs: (processes[0]?.othersUs ?? []).sort((one, other) => other - one),
     sleeps,
   };
-}
-
-function entriesOf(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }

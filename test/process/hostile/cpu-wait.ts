@@ -3,8 +3,8 @@
  * doing. Linux tells it (`/proc/<pid>/task/<tid>/schedstat`); elsewhere it is 0.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
 import { cpuSecondsAlone } from '../../../ops/bench/common/measure.js';
+import { procEntries, procText } from '../../../ops/bench/common/proc-files.js';
 
 interface Sight {
   readonly atMs: number;
@@ -57,7 +57,7 @@ export class CpuWait {
   }
 
   #look(): Sight {
-    const fields = textOf('/proc/stat').split('\n')[0]?.split(/\s+/) ?? [];
+    const fields = procText('/proc/stat').split('\n')[0]?.split(/\s+/) ?? [];
     const ticks = BUSY_FIELDS.reduce((sum, at) => sum + Number(fields[at] ?? 0), 0);
     const own = [this.pid, process.pid, ...this.beside].map((pid) => cpuSecondsAlone(pid) ?? 0);
     return {
@@ -78,25 +78,9 @@ function shareOfOthers(before: Sight, now: Sight): number {
 function waitsOf(pid: number): Map<string, number> {
   const folder = `/proc/${pid}/task`;
   const waits = new Map<string, number>();
-  for (const thread of namesIn(folder)) {
-    const [, waitedNs] = textOf(`${folder}/${thread}/schedstat`).split(' ');
+  for (const thread of procEntries(folder)) {
+    const [, waitedNs] = procText(`${folder}/${thread}/schedstat`).split(' ');
     if (waitedNs !== undefined) waits.set(thread, Number(waitedNs) / 1e6);
   }
   return waits;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }
