@@ -14,7 +14,7 @@ import { OWN_PAGES } from '../http/rest/own-pages.js';
 import { type RestDoor, startRestDoor } from '../http/rest/start.js';
 import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
-import { givesMemoryBack, memoryGiver } from '../storage/memory/system-calls.js';
+import { memoryGiver } from '../storage/memory/system-calls.js';
 import type { EnginePool } from '../storage/pool/pool.js';
 import { giveBackStart } from '../storage/threads/collect-garbage.js';
 import { startBanner } from './banner.js';
@@ -264,7 +264,7 @@ async function run(
       keepCompiledCode();
       giveBackStart(() => node.listCollections().length === 0);
       setTimeout(() => {
-        memory.giveBack = givesMemoryBack() ? memoryGiver() : null;
+        memory.giveBack = memoryGiver();
       }, GIVE_BACK_AFTER_MS).unref();
     },
     () => {},

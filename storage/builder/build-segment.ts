@@ -12,12 +12,12 @@ import {
   fittingLayout,
   LIVE,
   MEMORY_BYTES_MAX,
-  PLACE_BYTES,
   residentOffset,
   type SegmentLayout,
   segmentMemory,
   type VectorLayout,
   type VectorPlan,
+  wholePages,
 } from '../segment/layout.js';
 import { canDecode } from '../segment/originals.js';
 import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
@@ -262,10 +262,8 @@ async function buildVectors(
 /** Where codes stand for the originals, these are given up at once: they are four fifths of what the build holds. */
 function withoutOriginals({ memory, rows }: SegmentDraft, vector: VectorLayout, { discard }: BuildControl): VectorLayout {
   if (vector.lists !== null || !canDecode(vector)) return vector;
-  const start = residentOffset(vector);
-  const offset = Math.ceil(start / PLACE_BYTES) * PLACE_BYTES;
-  const bytes = Math.floor((start + rows * vector.stride - offset) / PLACE_BYTES) * PLACE_BYTES;
-  if (bytes > 0) discard?.({ buffer: memory.buffer, offset, bytes });
+  const pages = wholePages(residentOffset(vector), rows * vector.stride);
+  if (pages !== null) discard?.({ buffer: memory.buffer, ...pages });
   return { ...vector, offset: null, decoded: true };
 }
 

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { initChecksum } from '../disk/checksum.js';
-import { filePages, givesMemoryBack } from '../memory/system-calls.js';
+import { filePages } from '../memory/system-calls.js';
 import { lowerPriority } from '../threads/low-priority.js';
 import type { BuildJob, BuildResult, FromBuilder, ToBuilder } from '../threads/messages.js';
 import { beat } from '../threads/pulse.js';
@@ -67,7 +67,7 @@ async function build(job: BuildJob): Promise<BuildResult> {
 
 function makeControl(): BuildControl {
   let posted = 0;
-  const pages = givesMemoryBack() ? filePages() : null;
+  const pages = filePages();
   return {
     ...(pages === null ? {} : { discard: (part) => pages.letGo(part) }),
     async checkpoint() {

@@ -6,7 +6,7 @@
 import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { chooseCodes, encodeCodes } from '../../vectors/quantize.js';
-import { align16 } from '../../vectors/scratch.js';
+import { middlesMatrix } from '../segment/code-matrix.js';
 import { type ListsLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
@@ -89,8 +89,7 @@ class Middles {
   ) {
     this.kernels = instantiateKernels(draft.memory, () => false, draft.layout.scratch);
     this.slot = scratchOf(draft.layout, 0);
-    const { centroids, origin, scale } = lists;
-    this.near = { element: 'code', metric: 'l2', offset: centroids, stride: align16(vector.dim), dim: vector.dim, scale, origin };
+    this.near = { ...middlesMatrix(vector, lists), metric: 'l2' };
   }
 
   /** sample: rows, as many as there are lists at least, where there are so many. */
@@ -135,7 +134,7 @@ class Middles {
     const { kernels, slot, vector } = this;
     // Codes tell the nearest rows well enough, in a quarter of the time.
     const rows = walkMatrix(this.draft.memory, vector);
-    const ranked = { ...this.near, metric: vector.metric };
+    const ranked = middlesMatrix(vector, this.lists);
     const admission = { deletedAt: this.draft.layout.deletedAt, seq: 0, bits: vector.presence };
     const all = Uint32Array.from({ length: this.lists.count }, (_, list) => list);
     const ranks: number[] = [];

@@ -1,6 +1,7 @@
 /**
  * The calls of the C library by which a process gives memory back, puts files in its place, and has files read ahead. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
  * where the module, the library (musl has no `malloc_trim`) or its way of naming types is another, nothing is given back, and nothing else differs.
+ * The same in a process that `launch.sh` did not start: a program that has its node within itself is not warned of an experimental feature (ops/README.md).
  */
 
 import { realpathSync } from 'node:fs';
@@ -37,11 +38,6 @@ const PROT_READ = 1;
 const MAP_PRIVATE = 2;
 const MAP_FIXED = 16;
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
-
-/** Whether this process is one that `launch.sh` started: a program that has its node within itself is not warned of an experimental feature (ops/README.md). */
-export function givesMemoryBack(): boolean {
-  return process.env.TROUPE_STARTED !== undefined;
-}
 
 /** Gives back what the C library keeps of freed blocks, and pages of the program. Null where the process cannot. */
 export function memoryGiver(): (() => void) | null {
@@ -125,7 +121,15 @@ export function askAhead(): AskAhead | null {
   };
 }
 
+/** Of this thread; undefined until it is asked for. */
+let known: Library | null | undefined;
+
 function openLibrary(): Library | null {
+  if (known === undefined) known = process.env.TROUPE_STARTED === undefined ? null : newLibrary();
+  return known;
+}
+
+function newLibrary(): Library | null {
   if (process.platform !== 'linux') return null;
   const find = process.getBuiltinModule as ((name: string) => unknown) | undefined;
   try {

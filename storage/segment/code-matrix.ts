@@ -2,7 +2,8 @@
 
 import type { Matrix } from '../../vectors/kernel-api.js';
 import { LevelCoder } from '../../vectors/quantizers/levels.js';
-import type { CodesLayout, VectorLayout } from './layout.js';
+import { align16 } from '../../vectors/scratch.js';
+import type { CodesLayout, ListsLayout, VectorLayout } from './layout.js';
 
 /** codes: of the layout, not null. What codes queries is made here: once for each thread. */
 export function codeMatrix(memory: WebAssembly.Memory, { metric, dim }: VectorLayout, codes: CodesLayout): Matrix {
@@ -16,6 +17,11 @@ export function codeMatrix(memory: WebAssembly.Memory, { metric, dim }: VectorLa
 /** The floats that codes stand for. codes: of the layout, whose originals they are. */
 export function decodedMatrix({ metric, dim }: VectorLayout, { offset, stride, scale, origin }: CodesLayout): Matrix {
   return { element: 'decoded', metric, dim, offset, stride, scale, origin };
+}
+
+/** The middles of lists. */
+export function middlesMatrix({ metric, dim }: VectorLayout, { centroids, scale, origin }: ListsLayout): Matrix {
+  return { element: 'code', metric, dim, offset: centroids, stride: align16(dim), scale, origin };
 }
 
 /** Numbers that all codes share: Float32Array [tableBytes / 4]. */

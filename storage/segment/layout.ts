@@ -211,6 +211,13 @@ export const LARGE_ORIGINALS_BYTES = 16 << 20;
 /** A multiple of every system's pages. */
 export const PLACE_BYTES = 1 << 16;
 
+/** Of bytes of a memory those that are whole pages; null: there are none. */
+export function wholePages(offset: number, bytes: number): { readonly offset: number; readonly bytes: number } | null {
+  const from = Math.ceil(offset / PLACE_BYTES) * PLACE_BYTES;
+  const to = Math.floor((offset + bytes) / PLACE_BYTES) * PLACE_BYTES;
+  return to > from ? { offset: from, bytes: to - from } : null;
+}
+
 /** What a layout is made from. */
 export interface VectorPlan {
   readonly kind: VectorKind;

@@ -10,7 +10,7 @@ import { type CollectionConfig, vectorsByName } from '../../protocols/model/coll
 import { openPlainFile, readFully, readSegmentFile } from '../disk/file.js';
 import type { FilePages, FilePart } from '../memory/system-calls.js';
 import type { SegmentHandle } from './handle.js';
-import { LARGE_ORIGINALS_BYTES, PLACE_BYTES, type VectorLayout } from './layout.js';
+import { LARGE_ORIGINALS_BYTES, PLACE_BYTES, type VectorLayout, wholePages } from './layout.js';
 import { vectorFile } from './vector-file.js';
 
 /** The whole pages of originals in memory and in their file. */
@@ -27,10 +27,9 @@ export interface MappedRange {
  * offset: of the first byte in memory. start: of the same in the file. bytes: how many there are.
  */
 export function mappedRange(offset: number, start: number, bytes: number): MappedRange | null {
-  if ((offset - start) % PLACE_BYTES !== 0) return null;
-  const from = Math.ceil(offset / PLACE_BYTES) * PLACE_BYTES;
-  const to = Math.floor((offset + bytes) / PLACE_BYTES) * PLACE_BYTES;
-  return to > from ? { offset: from, bytes: to - from, position: start + from - offset } : null;
+  const pages = wholePages(offset, bytes);
+  if (pages === null || (offset - start) % PLACE_BYTES !== 0) return null;
+  return { ...pages, position: start + pages.offset - offset };
 }
 
 /**

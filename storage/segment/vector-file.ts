@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { DamagedFile, openPlainFile, readFully } from '../disk/file.js';
 import { countRead, spend } from '../disk/meter.js';
-import { type AskAhead, askAhead, givesMemoryBack } from '../memory/system-calls.js';
+import { type AskAhead, askAhead } from '../memory/system-calls.js';
 import type { SegmentHandle } from './handle.js';
 import type { OriginalsFile, VectorLayout } from './layout.js';
 
@@ -23,7 +23,12 @@ export function vectorFile(n: number): string {
 export function readRows(handle: SegmentHandle, vector: VectorLayout, row: number, target: Uint8Array): void {
   const { file, stride } = vector;
   if (file === null) throw new Error(`the originals of '${vector.name}' are in memory`);
-  readPart(handle, file.name, null, file.start + row * stride, target);
+  readVectors(handle, file, row * stride, target);
+}
+
+/** position: in bytes from row 0. */
+function readVectors(handle: SegmentHandle, file: OriginalsFile, position: number, target: Uint8Array): void {
+  readPart(handle, file.name, null, file.start + position, target);
   spend('vector_io_read', target.length);
   countRead();
 }
@@ -51,7 +56,7 @@ export class FileParts {
     private readonly handle: SegmentHandle,
     private readonly file: OriginalsFile,
     private readonly parts: readonly WantedPart[],
-    private readonly ask: AskAhead | null = threadAsksAhead(),
+    private readonly ask: AskAhead | null = askAhead(),
     private readonly nowMs: () => number = () => performance.now(),
   ) {}
 
@@ -60,21 +65,12 @@ export class FileParts {
     const { file, handle } = this;
     const { position } = this.parts[this.at++] as WantedPart;
     const startedMs = this.nowMs();
-    readPart(handle, file.name, null, file.start + position, target);
-    spend('vector_io_read', target.length);
-    countRead();
+    readVectors(handle, file, position, target);
     if (this.asked || this.ask === null || this.nowMs() - startedMs < WAITED_MS) return;
     this.asked = true;
     const { descriptor } = openFile(handle, file.name, null);
     for (const part of this.parts.slice(this.at)) this.ask(descriptor, file.start + part.position, part.bytes);
   }
-}
-
-let known: AskAhead | null | undefined;
-
-function threadAsksAhead(): AskAhead | null {
-  if (known === undefined) known = givesMemoryBack() ? askAhead() : null;
-  return known;
 }
 
 /**

@@ -4,7 +4,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { Ledger } from '../memory/shared-ledger.js';
-import { type FilePages, filePages, givesMemoryBack, mappedPagesGiver } from '../memory/system-calls.js';
+import { filePages, mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
@@ -34,9 +34,6 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
     },
   });
 
-  let unmapPages: ReturnType<typeof mappedPagesGiver> | undefined;
-  let pages: FilePages | null | undefined;
-
   const writerPort: WriterPort = {
     post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
     pack: (set) => memories.pack(set),
@@ -61,13 +58,10 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
     // Reaches standard error through the main thread, with the name of this warning.
     warn: (message) => process.emitWarning(message, 'TroupeWriter'),
     collectGarbageSoon: () => garbage.soon(),
-    unmapPages: (file) => {
-      if (unmapPages === undefined) unmapPages = givesMemoryBack() ? mappedPagesGiver() : null;
-      unmapPages?.(file);
-    },
+    unmapPages: (file) => mappedPagesGiver()?.(file),
+    // Asked for when it is needed, as a start has no time for it.
     get pages() {
-      if (pages === undefined) pages = givesMemoryBack() ? filePages() : null;
-      return pages;
+      return filePages();
     },
     left: (bytes) => memory.left.add(bytes),
     logs,

@@ -217,7 +217,7 @@ function runPlan(
     kernels.setQuery(slot, codes, values);
     if (!plan.rescore || codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
     const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
-    return rescored(run, vector, values, first, k);
+    return rescored(run, vector, first, k);
   }
   if (original === null) return rankAllFiled(run, vector, values, k);
   kernels.setQuery(slot, original, values);
@@ -240,17 +240,16 @@ function throughLists(
   // What is scored has been counted when it was read.
   note?.scored('lists', 0);
   if (first.count >= k || first.count >= run.kernels.countAdmitted(view.rows, admission))
-    return plan.rescore ? rescored(run, vector, values, first, k) : { ...first, count: Math.min(k, first.count) };
+    return plan.rescore ? rescored(run, vector, first, k) : { ...first, count: Math.min(k, first.count) };
   note?.fallBack();
   if (vector.original === null) return rankAllFiled(run, vector, values, k);
   run.kernels.setQuery(run.slot, vector.original, values);
   return plan.fallback === 'gather' ? gather(run, vector.original, k) : scan(run, vector.original, k);
 }
 
-/** The best k of `first` by the originals. */
-function rescored({ kernels, slot, view }: Run, vector: VectorReader, values: Float32Array, first: Ranked, k: number): Ranked {
+/** The best k of `first` by the originals: the query was set for codes, and so as float32, too. */
+function rescored({ kernels, slot, view }: Run, vector: VectorReader, first: Ranked, k: number): Ranked {
   const { layout, original } = vector;
-  kernels.setQuery(slot, original ?? stagingMatrix(view.reader, layout), values);
   const best = original !== null ? kernels.rescore(slot, original, first, k) : rankFiled(view.reader, layout, first.rows.slice().sort(), k);
   explaining()
     ?.of(view)

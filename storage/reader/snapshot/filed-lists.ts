@@ -24,13 +24,9 @@ export interface ListSearch {
 /** The best rows of the nearest lists, by their codes. values: the query. Errors: `storage`, naming the file; `timeout`; `KernelExpired`. */
 export function rankListed(place: StagingPlace, lists: ListsReader, values: Float32Array, { admission, keep, probes }: ListSearch): Ranked {
   const { deadline, handle, kernels, slot } = place;
-  const { codes, centroids, file, layout, starts } = lists;
+  const { all, codes, centroids, file, starts } = lists;
   kernels.setQuery(slot, centroids, values);
-  const scores = kernels.scoreEach(
-    slot,
-    centroids,
-    Uint32Array.from({ length: layout.count }, (_, list) => list),
-  );
+  const scores = kernels.scoreEach(slot, centroids, all);
   const passes = admission.bits === 0 ? null : new Uint32Array(handle.memory.buffer, admission.bits, (handle.rows + 31) >>> 5);
   const chosen = new TopRows(probes);
   scores.forEach((score, list) => {

@@ -58,7 +58,7 @@ test('freed blocks, pages of the program and mapped pages of a database go back 
     new URL('../../../storage/disk/lmdb.js', import.meta.url).href,
     temporaryFolder(t),
   ];
-  const environment = { ...process.env, MALLOC_MMAP_THRESHOLD_: '65536' };
+  const environment = { ...process.env, TROUPE_STARTED: 'brought', MALLOC_MMAP_THRESHOLD_: '65536' };
   const { stdout, stderr } = await promisify(execFile)(runtime, words, {
     env: environment,
     cwd: fileURLToPath(new URL('.', SYSTEM_CALLS)),

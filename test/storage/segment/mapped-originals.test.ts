@@ -87,7 +87,9 @@ test('originals that are mapped are those of the file, take memory only from whe
   cpSync(built.folder, folder, { recursive: true });
   const words = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', PROGRAM];
   const modules = new URL('../../../storage/', import.meta.url).href;
-  const { stdout, stderr } = await promisify(execFile)(runtime, [...words, modules, folder, JSON.stringify(fixture.config)]);
+  const { stdout, stderr } = await promisify(execFile)(runtime, [...words, modules, folder, JSON.stringify(fixture.config)], {
+    env: { ...process.env, TROUPE_STARTED: 'brought' },
+  });
   assert.equal(stderr, '');
   assert.deepEqual(JSON.parse(stdout), {
     before: false,
