@@ -22,6 +22,9 @@ export class RequestBody {
   private length = 0;
   /** What still comes is dropped. */
   private isOver = false;
+  private refuse: (why: Error) => void = () => {};
+  /** Nobody waits for an answer. */
+  isBroken = false;
 
   constructor(
     private readonly request: IncomingMessage,
@@ -41,7 +44,18 @@ export class RequestBody {
    * be unpacked; a client that goes away mid-body rejects with the stream's error.
    */
   read(): Promise<Uint8Array> {
-    return this.isPacked ? this.readPacked(bodyCoding(this.request.headers) as string) : this.readPlain();
+    return new Promise((resolve, reject) => {
+      this.refuse = reject;
+      (this.isPacked ? this.readPacked(bodyCoding(this.request.headers) as string) : this.readPlain()).then(resolve, reject);
+    });
+  }
+
+  /** The client has been told that the connection ends, which may go on for a while. */
+  breakOff(why: Error): void {
+    this.isBroken = true;
+    if (this.request.complete) return;
+    this.release();
+    this.refuse(why);
   }
 
   private readPlain(): Promise<Uint8Array> {

@@ -28,6 +28,7 @@ import { ended, originOf } from './calls/logged-end.js';
 import { parseQueryString } from './calls/query-string.js';
 import { emptyReply, errorReply, jsonReply, type RestReply, textReply } from './calls/reply.js';
 import { wrongFields } from './check-fields.js';
+import { ConnectionEnds } from './ends.js';
 import { type FastRequest, KEEP_ALIVE_MS } from './fast/connection.js';
 import { requestFinder } from './fast/find-request.js';
 import { FastFront } from './fast/front.js';
@@ -171,15 +172,20 @@ function createApp(door: Door, onServer: (server: Server) => void): FastifyInsta
     serverFactory: (listener) => {
       const limits = { keepAliveTimeout: KEEP_ALIVE_MS, headersTimeout: HEADERS_MS, requestTimeout: 0, requireHostHeader: false };
       const server = createServer(limits, (request, response) => {
-        if (door.refuses(request, response)) return;
+        if (door.refuses(request, response)) {
+          request.resume();
+          return;
+        }
         door.times.limit(server, request);
         // The content type of a request is not looked at; Fastify would refuse those it cannot read.
         if (request.headers['content-type'] !== undefined) request.headers['content-type'] = undefined;
         listener(request, response);
       });
+      door.ends.watch(server);
       onServer(server);
       return server;
     },
+    clientErrorHandler: (error, socket) => door.ends.broken(error, socket),
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
@@ -191,8 +197,7 @@ class Door {
   closing = false;
   readonly times = new RequestTimes();
   readonly encoder: AnswerEncoder;
-  /** Nothing more is taken of them, though it may have come with what was refused. */
-  private readonly over = new WeakSet<Socket>();
+  readonly ends = new ConnectionEnds();
   private readonly misdirected = misdirection(ROUTES);
 
   constructor(
@@ -212,10 +217,10 @@ class Door {
 
   /** Whether the request gets no other answer: what is wrong with its head ends the connection. */
   refuses(request: IncomingMessage, response: ServerResponse): boolean {
-    if (this.over.has(request.socket)) return true;
+    if (this.ends.isOver(request.socket)) return true;
     const wrong = wrongFields(request.rawHeaders, request.httpVersion);
     if (wrong === null) return false;
-    this.over.add(request.socket);
+    this.ends.takeNoMore(request.socket);
     const { detail, status } = wrong;
     this.send(request, response, jsonReply(status, errorBody({ code: 'wrongInput', detail }, 0), ['connection', 'close']));
     return true;
@@ -227,6 +232,7 @@ class Door {
     const path = request.params as Readonly<Record<string, string>>;
     const end = this.logged(route, caller, path, request.raw);
     const body = new RequestBody(request.raw, route, this.services.memory.ledger, this.settings.maxBodyBytes);
+    this.ends.reads(request.raw.socket, body);
     const answer = await answerCall(this.services, this.settings.logRequests, {
       route,
       at,
@@ -236,15 +242,17 @@ class Door {
       caller,
       body: () => body.read(),
       // Of a body that is broken the error comes before the end of the connection.
-      isGone: () => response.destroyed || request.raw.errored !== null,
+      isGone: () => response.destroyed || body.isBroken || request.raw.errored !== null,
       field: originOf(request.raw).field,
       trace: end?.trace,
     });
     body.release();
     ended(end, answer);
-    if (answer === null) return;
-    // A client that sends far beyond a limit is cut off once it has its answer.
-    const cut = answer.isBodyRefused && !request.raw.complete ? ['connection', 'close'] : [];
+    if (answer === null || body.isBroken) return;
+    // What a client still sends of a body that is refused is dropped for a while, and then it is cut off.
+    const isLast = answer.isBodyRefused && !request.raw.complete;
+    if (isLast) this.ends.takeNoMore(request.raw.socket);
+    const cut = isLast ? ['connection', 'close'] : [];
     this.send(request.raw, response, await this.encoder.encode(answer, request.raw.headers['accept-encoding']), cut);
   }
 

@@ -1,5 +1,6 @@
-/** What clients of REST hear whose connections the server does not take. */
+/** What clients of REST hear whose connections the server does not take, or breaks off. */
 
+import { http } from '../../../protocols/late-modules.js';
 import { errorBody } from '../../context/answer.js';
 
 export const WITHOUT_TLS_REST = lastAnswer(
@@ -19,6 +20,14 @@ export const TOO_MANY_REST = lastAnswer(
     0,
   ),
 );
+
+/** Answer to a client that does not send a request in time or to its end, or sends none, as Fastify writes it. */
+export function brokenOff(status: number, message: string): string {
+  const label = http().STATUS_CODES[status] ?? 'unknown';
+  const body = JSON.stringify({ error: label, message, statusCode: status });
+  const head = `HTTP/1.1 ${status} ${label}\r\nContent-Length: ${body.length}\r\nContent-Type: application/json\r\nConnection: close`;
+  return `${head}\r\n\r\n${body}`;
+}
 
 function lastAnswer(status: string, body: Buffer): Buffer {
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nConnection: close\r\n\r\n`;

@@ -9,8 +9,10 @@ import type { CallTrace } from '../../../protocols/model/explanation.js';
 import type { Ledger } from '../../../storage/memory/shared-ledger.js';
 import { addressOf } from '../../context/client-address.js';
 import { GrowingBytes } from '../../context/growing-bytes.js';
+import { endWithClient } from '../../context/linger.js';
 import { type BytesTaker, takeBytes } from '../../context/socket-bytes.js';
 import { UnsentBytes } from '../../context/unsent-bytes.js';
+import { brokenOff } from '../calls/last-words.js';
 import type { RestReply } from '../calls/reply.js';
 import type { FindRequest, FoundRequest } from './find-request.js';
 import { type RequestHead, readHead } from './head.js';
@@ -73,8 +75,6 @@ const UNSENT_BYTES_MAX = 1 << 20;
 const ONE_TEXT_BYTES_MAX = 15_000;
 /** What is missing of a body is read straight into it if it is more than this. */
 const PLACE_BYTES_MIN = 32_768;
-/** A client whose request was refused gets to see that only once it has sent the rest, which is read and dropped for this long. */
-const DROP_MS = 30_000;
 const NOTHING = Buffer.alloc(0);
 
 export class FastConnection implements BytesTaker {
@@ -103,9 +103,9 @@ export class FastConnection implements BytesTaker {
     this.#letGo = takeBytes(socket, this);
   }
 
-  /** Closes the connection if no request is on its way or being answered. */
+  /** Closes the connection if no request is on its way or being answered, nor a last answer on its way to the client. */
   closeIfIdle(): void {
-    if (this.#isIdle()) this.cut();
+    if (this.#isIdle() && !this.#isOver) this.cut();
   }
 
   cut(): void {
@@ -119,7 +119,7 @@ export class FastConnection implements BytesTaker {
     const waitedMs = nowMs - this.#sinceMs;
     if (this.#isIdle() && this.#hasAnswered) {
       if (waitedMs > KEEP_ALIVE_MS) this.cut();
-    } else if (waitedMs > (this.#incoming === null ? FIRST_REQUEST_MS : REQUEST_MS)) this.#endWith(lastWords(408, 'Client Timeout'));
+    } else if (waitedMs > (this.#incoming === null ? FIRST_REQUEST_MS : REQUEST_MS)) this.#endWith(brokenOff(408, 'Client Timeout'));
   }
 
   #isIdle(): boolean {
@@ -147,7 +147,7 @@ export class FastConnection implements BytesTaker {
   readonly #onEnd = (): void => {
     this.#hasEnded = true;
     if (this.#isIdle()) this.socket.destroySoon();
-    else if (!this.#isBusy) this.#endWith(lastWords(400, 'Client Error'));
+    else if (!this.#isBusy) this.#endWith(brokenOff(400, 'Client Error'));
     else if (this.#giveUp !== null) this.#endWork(this.#giveUp);
   };
 
@@ -195,14 +195,8 @@ export class FastConnection implements BytesTaker {
   }
 
   #refuse(found: FoundRequest): void {
-    const { socket } = this;
     const answer = this.server.refuse(found);
-    this.#isOver = true;
-    this.#incoming?.body.release();
-    this.#incoming = null;
-    this.#unread = NOTHING;
-    socket.end(headOf(answer, true) + answer.body.toString('latin1'), 'latin1');
-    setTimeout(() => socket.destroy(), DROP_MS).unref();
+    this.#endWith(headOf(answer, true) + answer.body.toString('latin1'));
   }
 
   /** Answers what has come whole. */
@@ -287,10 +281,8 @@ export class FastConnection implements BytesTaker {
     this.#sinceMs = this.server.nowMs();
     const unsent = socket.writableLength;
     if (!this.#unsent.set(unsent, this.#sinceMs)) this.cut();
-    else if (isLast) {
-      this.#isOver = true;
-      socket.destroySoon();
-    } else if (unsent > UNSENT_BYTES_MAX) socket.once('drain', this.#sent);
+    else if (isLast) this.#endLast();
+    else if (unsent > UNSENT_BYTES_MAX) socket.once('drain', this.#sent);
     else {
       if (unsent > 0 && socket.listenerCount('drain') === 0) socket.once('drain', this.#taken);
       this.#sent(false);
@@ -309,10 +301,27 @@ export class FastConnection implements BytesTaker {
     if (mayAdvance !== false) this.#advance();
   };
 
+  /** After the last answer. A client that has begun another request may be in the middle of it. */
+  #endLast(): void {
+    const { socket } = this;
+    this.#isOver = true;
+    if (this.#unread.length === 0) socket.destroySoon();
+    else this.#linger();
+  }
+
+  /** Says the text to a client whose request ends before it has come whole. */
   #endWith(text: string): void {
     this.#isOver = true;
+    this.#incoming?.body.release();
+    this.#incoming = null;
     this.socket.write(text, 'latin1');
-    this.socket.destroySoon();
+    this.#linger();
+  }
+
+  #linger(): void {
+    this.#unread = NOTHING;
+    this.socket.resume();
+    endWithClient(this.socket);
   }
 }
 
@@ -335,13 +344,6 @@ function headOf({ body, headers, status, type }: RestReply, isLast: boolean): st
   if (type !== undefined) text += `content-type: ${type}\r\n`;
   const connection = isLast ? 'Connection: close' : `Connection: keep-alive\r\nKeep-Alive: timeout=${KEEP_ALIVE_MS / 1000}`;
   return `${text}content-length: ${body.length}\r\nDate: ${dateText()}\r\n${connection}\r\n\r\n`;
-}
-
-/** Answer to a client that does not send a request in time or to its end, as Fastify writes it. */
-function lastWords(status: number, message: string): string {
-  const label = labelOf(status);
-  const body = JSON.stringify({ error: label, message, statusCode: status });
-  return `HTTP/1.1 ${status} ${label}\r\nContent-Length: ${body.length}\r\nContent-Type: application/json\r\n\r\n${body}`;
 }
 
 let dateSecond = 0;

@@ -6,6 +6,7 @@
 
 import { connect, type Socket } from 'node:net';
 import { addressLine } from '../../context/client-address.js';
+import { endWithClient } from '../../context/linger.js';
 
 interface Piped {
   /** When it was looked at, and how many bytes the client had taken then. */
@@ -32,10 +33,16 @@ export class PipedConnections {
       this.#piped.delete(socket);
       server.destroy();
     };
-    // What the server has said before it closed still goes to the client.
-    const over = (): void => socket.destroySoon();
+    // What the server has said before it closed still goes to the client, which may not have sent all yet.
+    const over = (): void => {
+      socket.unpipe(server).resume();
+      endWithClient(socket);
+    };
     socket.on('error', gone).on('close', gone).pipe(server);
-    server.on('error', over).on('close', over).pipe(socket);
+    server
+      .on('error', () => {})
+      .on('close', over)
+      .pipe(socket);
   }
 
   /** Ends connections of clients that are too slow. Called every few seconds. */
