@@ -16,9 +16,9 @@ import type { Cursor, Unfinished } from './unfinished.js';
 const SLICE_POINTS_MAX = 10_000;
 const SLICE_BYTES_MAX = 8 * 2 ** 20;
 /** Points between two looks at the clock. */
-const POINTS_PER_LOOK = 16;
+const POINTS_PER_LOOK = 8;
 /** Points that a portion of the search reads. */
-const PORTION_POINTS = 1024;
+const PORTION_POINTS = 512;
 
 /** Says whether the time of a portion or slice is over. */
 export type IsOver = () => boolean;

@@ -98,7 +98,7 @@ export interface TransactionHost {
 }
 
 /** Rows to index between two looks at the clock. */
-const ROWS_PER_LOOK = 64;
+const ROWS_PER_LOOK = 16;
 const REMOVE_AT_ONCE = 4096;
 const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
 

@@ -36,6 +36,8 @@ export interface WriterPort {
   dateMs(): number;
   /** Runs a function in a later turn of the event loop. */
   later(run: () => void): void;
+  /** As `later`, for a part of a long work: behind others that ask for a turn before it has its own, once (`Turns`). */
+  between(run: () => void): void;
   /** Begin a slice of a replica's work, and a portion of it, after which others have their turn. Each returns a function that says when its time is over. */
   beginSlice(): IsOver;
   beginPortion(): IsOver;
@@ -143,7 +145,8 @@ export class ReplicaWriter implements KeptLog {
   private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
-    this.port.later(() => {
+    const goesOn = this.running !== null && !this.isAskedBetween;
+    this.port[goesOn ? 'between' : 'later'](() => {
       this.turn().then(
         () => this.endTurn(),
         (error: unknown) => {
@@ -218,7 +221,7 @@ export class ReplicaWriter implements KeptLog {
   private async turn(): Promise<void> {
     const { running } = this;
     const message = this.queue[0];
-    if (running !== null && !(message !== undefined && BETWEEN_SLICES.has(message.kind))) {
+    if (running !== null && !this.isAskedBetween) {
       if (this.store?.operations.isSlicing === true && this.queue.some(({ kind }) => kind === 'close')) this.breakOff(running);
       else await this.goOn(running);
     } else if (message === undefined) this.purge();
@@ -227,6 +230,12 @@ export class ReplicaWriter implements KeptLog {
       this.queue.shift();
       await this.handle(message);
     }
+  }
+
+  /** Whether the next message can be carried out between the slices of an operation. */
+  private get isAskedBetween(): boolean {
+    const [message] = this.queue;
+    return message !== undefined && BETWEEN_SLICES.has(message.kind);
   }
 
   /** Goes on with writes up to their next pause. */
@@ -499,7 +508,7 @@ export class ReplicaWriter implements KeptLog {
   }
 
   private async pauseOpening(): Promise<void> {
-    await new Promise<void>((resolve) => this.port.later(resolve));
+    await new Promise<void>((resolve) => this.port.between(resolve));
     if (this.queue.some(({ kind }) => kind === 'close'))
       throw new TroupeError('unavailable', `replica ${this.key} is being closed`, { retryAfterMs: 1000 });
   }

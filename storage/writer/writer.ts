@@ -13,7 +13,7 @@ import type { FromWriter, ToWriter, WriterData } from '../threads/messages.js';
 import { startData } from '../threads/start-data.js';
 import { LogKeeping } from './log-keeping.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
-import { overAfter, PORTION_MS, SLICE_MS } from './turns.js';
+import { overAfter, PORTION_MS, SLICE_MS, Turns } from './turns.js';
 
 if (parentPort !== null) void begin(parentPort);
 
@@ -27,6 +27,7 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
   const garbage = new GarbageCollector();
   const memories = new CommonMemories();
   const memory = new Ledger(memoryShare);
+  const turns = new Turns((run) => setImmediate(run), drain);
   const logs = new LogKeeping(logShare, {
     now: () => steadyNowMs(),
     after: (ms, run) => {
@@ -39,12 +40,8 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
     pack: (set) => memories.pack(set),
     now: () => steadyNowMs(),
     dateMs,
-    later: (run) => {
-      setImmediate(() => {
-        drain();
-        run();
-      });
-    },
+    later: (run) => turns.soon(run),
+    between: (run) => turns.between(run),
     beginSlice: () => overAfter(SLICE_MS),
     beginPortion: () => overAfter(PORTION_MS),
     after: (ms, run) => {
@@ -68,7 +65,6 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
     scans: new SeenScans((scans) => port.postMessage({ kind: 'scans', scans } satisfies FromWriter)),
   };
 
-  /** Takes what has come meanwhile, so that a group gets as large as the load asks for. */
   function drain(): void {
     for (let received = receiveMessageOnPort(port); received !== undefined; ) {
       receive(received.message as ToWriter);

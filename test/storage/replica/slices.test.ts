@@ -21,7 +21,7 @@ const CHILD = fileURLToPath(new URL('./slices-child.js', import.meta.url));
 /** More than one transaction takes. */
 const POINTS = 5000;
 
-/** Slices of so many times 16 points. */
+/** Slices of so many times 8 points. */
 const slicesOf = (looks: number) => () => {
   let asked = 0;
   return () => ++asked > looks;
@@ -207,14 +207,14 @@ test('what ends between two slices waits: nothing is built or logged behind it, 
   store.builds.begin(store.stats().segments.map(({ id }) => id));
 });
 
-/** As `filled`, with slices of so many times 16 points, in portions of 16. */
+/** As `filled`, with slices of so many times 8 points, in portions of 8. */
 async function inPortions(folder: string, looks: number): Promise<Replica> {
   await (await filled(folder)).close();
   return Replica.open(specOf(folder), null, slicesOf(looks), slicesOf(0));
 }
 
 test('the portions of a slice share one commit, and between them nobody sees that it has begun', async (t) => {
-  const replica = await inPortions(temporaryFolder(t), 50);
+  const replica = await inPortions(temporaryFolder(t), 100);
   t.after(() => replica.close());
   const before = replica.points();
   const held = replica.store.stats();
@@ -230,7 +230,7 @@ test('the portions of a slice share one commit, and between them nobody sees tha
     assert.ok(commits <= held.commits + 7);
     if (++portions % 50 === 0) assert.deepEqual(replica.points(), before);
   }
-  assert.ok(portions >= POINTS / 16, `${portions} pauses`);
+  assert.ok(portions >= POINTS / 8, `${portions} pauses`);
   const slices = replica.store.stats().commits - held.commits;
   assert.ok(slices <= 7, `${slices} commits`);
   assert.ok([...replica.points().values()].every(({ payload }) => payload.n === 1));
@@ -281,7 +281,7 @@ test('the index of a field over many rows is made in portions: all of it with th
   broken.return([]);
   assert.deepEqual([replica.store.stats().commits, replica.store.log.position.last.index], [commits, 5]);
   const running = begin(replica, operation);
-  assert.ok(stepsOf(running) > POINTS / 128);
+  assert.ok(stepsOf(running) > POINTS / 32);
   const stats = replica.store.stats();
   assert.equal(stats.commits, commits + 1);
   assert.deepEqual([...stats.fields.keys()], ['id']);

@@ -35,6 +35,7 @@ async function opened(
       now: () => Date.now(),
       dateMs: () => Date.now(),
       later: (run) => setImmediate(run),
+      between: (run) => setImmediate(run),
       beginSlice: () => () => false,
       beginPortion: () => () => false,
       after,
