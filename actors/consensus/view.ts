@@ -20,7 +20,6 @@ import { isLeaderless } from './proposals/readiness.js';
 import type { ConsensusState, MemberConsensus } from './state.js';
 
 const NO_LEADS: Leads = new Map();
-const NOBODY: ReadonlySet<PeerId> = new Set();
 
 export class ConsensusView {
   /** The consensus actor; null until it is started. */
@@ -167,7 +166,7 @@ export class ConsensusView {
       raft: member?.raft ?? null,
       pledgedBy: member === null ? null : pledgeHeld(member),
       carriedOut: member?.carrying.carriedOut ?? 0,
-      fullPeers: member === null ? NOBODY : fullPeers(member),
+      fullPeers: member === null ? new Set() : fullPeers(member),
       leaderless: member !== null && isLeaderless(member),
       caughtUp: this.#caughtUp,
       pendingOperations: member === null ? 0 : pendingOperations(member),

@@ -1,12 +1,12 @@
 /**
- * Rows of a new segment in lists: k-means over a sample (Lloyd's iterations over distances of 8-bit codes), then each row goes to the nearest middle.
+ * Rows of a new segment in lists: k-means over a sample (Lloyd's iterations over distances of 8-bit codes), then each row goes to the nearest centroid.
  * How many lists a search has to read is found out with rows of the segment.
  */
 
 import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { chooseCodes, encodeCodes } from '../../vectors/quantize.js';
-import { middlesMatrix } from '../segment/code-matrix.js';
+import { centroidsMatrix } from '../segment/code-matrix.js';
 import { type ListsLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
@@ -33,7 +33,7 @@ export interface ListedRows {
 }
 
 /**
- * Fills the lists of a vector, for which the draft has room: middles and starts. The caller moves the rows of each list together.
+ * Fills the lists of a vector, for which the draft has room: centroids and starts. The caller moves the rows of each list together.
  * present: rows that have the vector. Errors: `BuildCancelled`.
  */
 export async function makeLists(
@@ -45,19 +45,19 @@ export async function makeLists(
   if (vector.lists === null) throw new Error(`no room reserved for the lists of '${vector.name}'`);
   const codes = chooseCodes(readFloats(draft.memory, vector, spreadRows(present, CODE_SAMPLE_ROWS)));
   const lists: ListsLayout = { ...vector.lists, ...codes };
-  const middles = new Middles(draft, vector, lists);
-  await middles.train(spreadRows(present, lists.count * SAMPLE_PER_LIST), control);
+  const centroids = new Centroids(draft, vector, lists);
+  await centroids.train(spreadRows(present, lists.count * SAMPLE_PER_LIST), control);
   const listOf = new Uint32Array(draft.rows).fill(lists.count);
   for (let at = 0; at < present.length; at += SLICE_ROWS) {
     control.progress('sorting rows into lists', at, present.length);
     await control.checkpoint();
     const rows = present.subarray(at, at + SLICE_ROWS);
-    middles.nearest(rows).forEach((list, i) => {
+    centroids.nearest(rows).forEach((list, i) => {
       listOf[rows[i] as number] = list;
     });
   }
   writeStarts(new Uint32Array(draft.memory.buffer, lists.starts, lists.count + 1), listOf);
-  const probes = listsToRead(middles.ranksOfNeighbours(spreadRows(present, QUERIES), listOf), lists.count);
+  const probes = listsToRead(centroids.ranksOfNeighbours(spreadRows(present, QUERIES), listOf), lists.count);
   return { vector: { ...vector, lists: { ...lists, probes } }, listOf };
 }
 
@@ -75,8 +75,8 @@ export function listsToRead(ranks: readonly number[], count: number): number {
   return Math.min(count, (sorted[Math.ceil(sorted.length * COVERED) - 1] as number) + 1);
 }
 
-/** The middles of the lists, in the draft's memory. */
-class Middles {
+/** The centroids of the lists, in the draft's memory. */
+class Centroids {
   private readonly kernels: Kernels;
   private readonly slot: number;
   /** For distances, whatever the vector's metric is. */
@@ -89,16 +89,16 @@ class Middles {
   ) {
     this.kernels = instantiateKernels(draft.memory, () => false, draft.layout.scratch);
     this.slot = scratchOf(draft.layout, 0);
-    this.near = { ...middlesMatrix(vector, lists), metric: 'l2' };
+    this.near = { ...centroidsMatrix(vector, lists), metric: 'l2' };
   }
 
   /** sample: rows, as many as there are lists at least, where there are so many. */
   async train(sample: Uint32Array, control: BuildControl): Promise<void> {
     const { dim } = this.vector;
     const { count } = this.lists;
-    const middles = new Float32Array(count * dim);
-    middles.set(readFloats(this.draft.memory, this.vector, spreadRows(sample, count)));
-    this.write(middles);
+    const centroids = new Float32Array(count * dim);
+    centroids.set(readFloats(this.draft.memory, this.vector, spreadRows(sample, count)));
+    this.write(centroids);
     for (let iteration = 0; iteration < ITERATIONS; iteration++) {
       const sums = new Float64Array(count * dim);
       const counts = new Uint32Array(count);
@@ -108,11 +108,11 @@ class Middles {
         const rows = sample.subarray(at, at + SLICE_ROWS);
         addRows(sums, counts, readFloats(this.draft.memory, this.vector, rows), this.nearest(rows), dim);
       }
-      for (let at = 0; at < middles.length; at++) {
+      for (let at = 0; at < centroids.length; at++) {
         const rows = counts[Math.floor(at / dim)] as number;
-        if (rows > 0) middles[at] = (sums[at] as number) / rows;
+        if (rows > 0) centroids[at] = (sums[at] as number) / rows;
       }
-      this.write(middles);
+      this.write(centroids);
     }
   }
 
@@ -134,7 +134,7 @@ class Middles {
     const { kernels, slot, vector } = this;
     // Codes tell the nearest rows well enough, in a quarter of the time.
     const rows = walkMatrix(this.draft.memory, vector);
-    const ranked = middlesMatrix(vector, this.lists);
+    const ranked = centroidsMatrix(vector, this.lists);
     const admission = { deletedAt: this.draft.layout.deletedAt, seq: 0, bits: vector.presence };
     const all = Uint32Array.from({ length: this.lists.count }, (_, list) => list);
     const ranks: number[] = [];
@@ -153,9 +153,9 @@ class Middles {
     return ranks;
   }
 
-  private write(middles: Float32Array): void {
+  private write(values: Float32Array): void {
     const { centroids, origin, scale } = this.lists;
-    encodeCodes(middles, this.vector.dim, this.near.stride, { scale, origin }, new Uint8Array(this.draft.memory.buffer), centroids);
+    encodeCodes(values, this.vector.dim, this.near.stride, { scale, origin }, new Uint8Array(this.draft.memory.buffer), centroids);
   }
 }
 

@@ -19,8 +19,8 @@ export function decodedMatrix({ metric, dim }: VectorLayout, { offset, stride, s
   return { element: 'decoded', metric, dim, offset, stride, scale, origin };
 }
 
-/** The middles of lists. */
-export function middlesMatrix({ metric, dim }: VectorLayout, { centroids, scale, origin }: ListsLayout): Matrix {
+/** The centroids of lists. */
+export function centroidsMatrix({ metric, dim }: VectorLayout, { centroids, scale, origin }: ListsLayout): Matrix {
   return { element: 'code', metric, dim, offset: centroids, stride: align16(dim), scale, origin };
 }
 

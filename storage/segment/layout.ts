@@ -99,7 +99,7 @@ export interface ListsLayout {
   readonly count: number;
   /** u32 [count + 1]: list l has the rows from starts[l] up to starts[l + 1]. Rows without the vector are behind the last one. */
   readonly starts: number;
-  /** u8 [count, dim padded to 16]: where each list's middle is, component = scale * code + origin. */
+  /** u8 [count, dim padded to 16]: where each list's centroid is, component = scale * code + origin. */
   readonly centroids: number;
   readonly scale: number;
   readonly origin: number;

@@ -1,6 +1,6 @@
 /**
  * Lists of rows on disk, for segments larger than memory: rows that are near each other lie one after the other, and their codes are read at once.
- * In memory are where each list begins and its middle. Decisions only.
+ * In memory are where each list begins and its centroid. Decisions only.
  */
 
 import { align16 } from '../../vectors/scratch.js';

@@ -1,5 +1,5 @@
 /**
- * Rows in lists on disk: the lists whose middles are nearest to the query are read to the staging area of the reader's scratch slot, in the order in which they
+ * Rows in lists on disk: the lists whose centroids are nearest to the query are read to the staging area of the reader's scratch slot, in the order in which they
  * lie in the file, and their codes are scored there. Deleted rows and those that a filter leaves out are not scored, and lists of which no row passes the
  * filter are not read.
  */

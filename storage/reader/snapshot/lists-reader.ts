@@ -1,12 +1,12 @@
 /** Lists of a segment's rows on disk, as a thread reads them. */
 
 import type { Matrix } from '../../../vectors/kernel-api.js';
-import { codeMatrix, middlesMatrix } from '../../segment/code-matrix.js';
+import { centroidsMatrix, codeMatrix } from '../../segment/code-matrix.js';
 import type { ListsLayout, OriginalsFile, VectorLayout } from '../../segment/layout.js';
 
 export interface ListsReader {
   readonly layout: ListsLayout;
-  /** Middles of the lists, by which they are ranked. */
+  /** Centroids of the lists, by which they are ranked. */
   readonly centroids: Matrix;
   /** Numbers of all lists. */
   readonly all: Uint32Array;
@@ -23,7 +23,7 @@ export function openLists(memory: WebAssembly.Memory, vector: VectorLayout, list
   const { count, filed, starts } = lists;
   return {
     layout: lists,
-    centroids: middlesMatrix(vector, lists),
+    centroids: centroidsMatrix(vector, lists),
     all: Uint32Array.from({ length: count }, (_, list) => list),
     codes: codeMatrix(memory, vector, filed.codes),
     file: filed.file,
