@@ -2,7 +2,10 @@
 
 import type { Identity } from '../http/context/services.js';
 import { crypto } from '../protocols/late-modules.js';
+import { readSystemFile } from '../storage/memory/system-file.js';
 
+/** The last hexadecimal digits of a UUID, which are drawn by chance (122 of its bits are). Source: RFC 9562, section 5.4. */
+const CHANCE_DIGITS = 12;
 const PEER_ID_BOUND = 2 ** 47;
 
 /**
@@ -16,12 +19,17 @@ export function nodeIdentity(version: string, startedMs: number): Identity {
     version,
     startedMs,
     get id() {
-      id ??= crypto().randomUUID();
+      id ??= randomId();
       return id;
     },
     get peerId() {
-      peerId ??= crypto().randomInt(1, PEER_ID_BOUND);
+      peerId ??= 1 + (Number.parseInt(randomId().slice(-CHANCE_DIGITS), 16) % (PEER_ID_BOUND - 1));
       return peerId;
     },
   };
+}
+
+/** A UUID of the system: to load OpenSSL for one (`node:crypto`) takes 15 ms of CPU and more, and holds the first report of a node up for so long. */
+function randomId(): string {
+  return readSystemFile('/proc/sys/kernel/random/uuid').trim() || crypto().randomUUID();
 }
