@@ -20,7 +20,7 @@ const FAR_WANTED_MIN = 5;
 const CANDIDATES_MIN = 2;
 
 /** How distances grow: the mean logarithm of the distance (of its square for `dot` and `l2`) of the nearest row, the second, ... */
-export type DistanceProfile = Float64Array;
+export type DistanceProfile = readonly number[];
 
 /**
  * A profile of searches. ranked: of each, the scores of PROFILE_RANKS rows, best first, without the query's own.
@@ -28,7 +28,7 @@ export type DistanceProfile = Float64Array;
  */
 export function distanceProfile(metric: Metric, ranked: readonly Float32Array[]): DistanceProfile | null {
   const lead = metric === 'dot' ? 1 : 0;
-  const profile = new Float64Array(PROFILE_RANKS);
+  const profile = new Array<number>(PROFILE_RANKS).fill(0);
   let count = 0;
   for (const scores of ranked) {
     if (scores.length < PROFILE_RANKS || !(lead - (scores[0] as number) > DISTANCE_MIN)) continue;

@@ -3,7 +3,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import { type CollectionConfig, type VectorParams, vectorsByName } from '../../protocols/model/collection.js';
+import { type CollectionConfig, type Distance, type VectorParams, vectorsByName } from '../../protocols/model/collection.js';
 import { graphSettings, LAYERS_MAX } from '../segment/graph-settings.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import {
@@ -49,6 +49,7 @@ import { groupedOrder, neighbourOrder, reorderRows } from './reorder.js';
 import { reservedPlans } from './reserved-plans.js';
 import { type Selection, selectRows, splitSelection } from './select-rows.js';
 import type { PlacedValue } from './value-rows.js';
+import { withProfile } from './with-profile.js';
 
 const NO_ROWS = new Uint32Array(0);
 
@@ -124,7 +125,11 @@ async function buildSegment(
     const vectors: VectorLayout[] = [];
     for (const vector of placed) {
       if (vector.kind !== 'dense') await copyRagged(draft, vector, job.sources, selection, control);
-      vectors.push(vector.kind === 'multi' ? await codedTokens(draft, vector, control) : vector);
+      vectors.push(
+        vector.kind === 'multi'
+          ? await codedTokens(draft, vector, control)
+          : withProfile(draft, vector, distanceOf(vector, job.spec.config)),
+      );
     }
     const sparseIndexes = await buildSparseIndexes(draft, vectors, { folder: unfinished, segment: id }, control);
     await control.checkpoint();
@@ -361,6 +366,11 @@ function codesOf({ scale, origin, exact, spec, lost }: CodesLayout): VectorPlan[
   return { scale, origin, exact, ...(spec === null ? {} : { spec }), ...(lost === null ? {} : { lost }) };
 }
 
+/** Sparse vectors are compared by dot products. */
+function distanceOf({ name }: VectorLayout, config: CollectionConfig): Distance {
+  return vectorsByName(config.params.vectors).get(name)?.distance ?? 'Dot';
+}
+
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
   const { kind, name, dim, element, ragged, codes, decoded, quantization, graph, lists, subgraphs } = vector;
@@ -368,7 +378,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
     kind,
     name,
     dim,
-    distance: vectorsByName(config.params.vectors).get(name)?.distance ?? 'Dot',
+    distance: distanceOf(vector, config),
     element,
     itemCapacity: ragged?.itemCapacity ?? 0,
     codes: codes && codesOf(codes),
@@ -381,6 +391,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
       entryRow: graph.entryRow,
       maxLevel: graph.maxLevel,
       upperWords: graph.upperWords,
+      ...(graph.profile === undefined ? {} : { profile: graph.profile }),
     },
     ...(lists && { lists: { count: lists.count, scale: lists.scale, origin: lists.origin, probes: lists.probes } }),
     ...(subgraphs && {

@@ -80,7 +80,7 @@ function putRows({ layout, memory, present }: RecallSubject): number {
 }
 
 /** No reader has the segment yet. */
-function builderSlot(layout: SegmentLayout): number {
+export function builderSlot(layout: SegmentLayout): number {
   return scratchOf(layout, 0);
 }
 

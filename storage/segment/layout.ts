@@ -9,6 +9,7 @@ import type { Distance, QuantizationConfig } from '../../protocols/model/collect
 import type { Metric } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape, maxSimTableBytes } from '../../vectors/quantizer-spec.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
+import type { DistanceProfile } from '../../vectors/walk-end.js';
 import { sharedMemory } from './shared-memory.js';
 
 export type ElementType = 'f32' | 'f16' | 'u8';
@@ -54,6 +55,8 @@ export interface GraphLayout extends Adjacency {
   readonly efConstruct: number;
   readonly entryRow: number;
   readonly maxLevel: number;
+  /** How distances grow with rank (`walk-profile.ts`). Null: walks end without it. Left out: no build has learnt it. */
+  readonly profile?: DistanceProfile | null;
 }
 
 /** What the sub-graphs of a vector are built with. */
@@ -240,6 +243,8 @@ export interface VectorPlan {
     readonly entryRow: number;
     readonly maxLevel: number;
     readonly upperWords: number;
+    /** See `GraphLayout`. */
+    readonly profile?: DistanceProfile | null;
   } | null;
   /** Left out: null. */
   readonly subgraphs?: {
@@ -386,6 +391,7 @@ function vectorLayout(
         efConstruct: plan.graph.efConstruct,
         entryRow: plan.graph.entryRow,
         maxLevel: plan.graph.maxLevel,
+        ...(plan.graph.profile === undefined ? {} : { profile: plan.graph.profile }),
       }
     : null;
   const subgraphs = plan.subgraphs

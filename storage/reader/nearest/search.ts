@@ -33,8 +33,8 @@ import { comparedTerms, comparedValues, type DenseSpace, type VectorSpace, vecto
 import { HALF_SCORE_DIM_MAX, halfScore } from './half-score.js';
 import { type Hit, hitOf } from './hit.js';
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
+import { profileOf } from './profile-of.js';
 import { nearestSparse, ROW_COST, scoreSparseRows } from './sparse-search.js';
-import { walkProfile } from './walk-profile.js';
 
 /** What nearest points are wanted. */
 export interface NearestSearch {
@@ -261,7 +261,7 @@ function rescored({ kernels, slot, view }: Run, vector: VectorReader, first: Ran
 function endOf(view: SegmentView, vector: VectorReader, distance: Distance, plan: SegmentPlan, k: number): WalkEnd | undefined {
   if (plan.kind !== 'walk' || plan.graph !== 'whole' || !endsByDistance(k, plan.ef)) return undefined;
   const matrix = plan.useCodes ? vector.codes : vector.original;
-  return matrix === null ? undefined : walkEnd(walkProfile(view, vector, matrix, distance), k, plan.ef);
+  return matrix === null ? undefined : walkEnd(profileOf(view, vector, matrix, distance), k, plan.ef);
 }
 
 /** Whether codes and query are exact, so that the originals would give the same scores. */

@@ -11,14 +11,18 @@ import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import { measureRecall } from '../../../storage/builder/recall.js';
 import { NOT_TAKEN } from '../../../storage/builder/select-rows.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
+import { codeMatrix } from '../../../storage/segment/code-matrix.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { findRow, idAt } from '../../../storage/segment/ids.js';
-import { LIVE, type VectorLayout } from '../../../storage/segment/layout.js';
+import { LIVE, scratchOf, type VectorLayout } from '../../../storage/segment/layout.js';
 import { readOriginals } from '../../../storage/segment/originals.js';
 import { closeSegmentFiles, readPayloadText } from '../../../storage/segment/payload-file.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
+import { learnProfile } from '../../../storage/segment/walk-profile.js';
 import type { BuiltSegment } from '../../../storage/threads/messages.js';
+import { instantiateKernels } from '../../../vectors/kernels.js';
 import { normalizeRows } from '../../../vectors/normalize.js';
+import { PROFILE_RANKS } from '../../../vectors/walk-end.js';
 import { replicaFolder } from '../segment/fixture.js';
 import {
   buildSegment,
@@ -97,6 +101,28 @@ for (const distance of DISTANCES) {
     }
   });
 }
+
+test('a build keeps how distances grow in its graph: just what a thread would learn of the files', async () => {
+  const rows = clusteredRows(ROWS, DIM, { clusters: 40, range: 1, spread: 0.3, seed: 5 });
+  const { handle } = await buildOne('Euclid', rows);
+  const loaded = await loadSealed(handle.folder as string, { readers: 3, onDiskPayload: true, fields: new Map() });
+  const { layout, memory } = loaded.handle;
+  const vector = layout.vectors[0];
+  assert.ok(vector?.graph && vector.codes);
+  const kept = vector.graph.profile;
+  assert.equal(kept?.length, PROFILE_RANKS);
+  const subject = {
+    ...{ memory, rows: ROWS, deletedAt: layout.deletedAt, graph: vector.graph, matrix: codeMatrix(memory, vector, vector.codes) },
+    ...{ hasVector: () => true, original: () => assert.fail('walks score codes') },
+  };
+  const kernels = instantiateKernels(memory, () => false, layout.scratch);
+  assert.deepEqual(learnProfile(subject, kernels, scratchOf(layout, 1)), kept);
+});
+
+test('dot products tell no distances, so their graph has no profile', async () => {
+  const { handle } = await buildOne('Dot', clusteredRows(ROWS, DIM, { clusters: 40, range: 1, spread: 0.3, seed: 5 }));
+  assert.equal(handle.layout.vectors[0]?.graph?.profile, undefined);
+});
 
 test('every element type is sealed as it is stored; vectors of bytes need no codes', async () => {
   const bytes = clusteredRows(600, 20, { clusters: 20, range: 100, spread: 9, seed: 8 }).map((row) =>
