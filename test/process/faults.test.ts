@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noFailingCalls } from './faults/failing-calls.js';
 import { KINDS, type Kind, type Mode } from './faults/kinds.js';
-import { nameOf, type Run, Runs } from './faults/run.js';
+import { nameOf, type Run } from './faults/order.js';
+import { Runs } from './faults/run.js';
 import { temporaryFolder } from './support.js';
 
 const TRIED: readonly (readonly [kind: string, mode: Mode, n: number])[] = [

@@ -2,28 +2,42 @@
 
 import type { RestClient } from '../../../ops/rest-client.js';
 import { IDS_PER_GROUP, type ModelPoint } from './model.js';
-import { filterOf, groupPoints, type Model } from './workload.js';
+import { collectionsOf, filterOf, groupPoints, type Model, namesOf } from './workload.js';
+
+/**
+ * How closely data are compared. `all`: writes are tried, and all that can be asked is compared. `living`: the same after faults in the process itself,
+ * where what failed in a build may be told for a while. `shown`: what is shown is compared once more.
+ */
+export type Look = 'all' | 'living' | 'shown';
 
 /** A group that only probes write. */
 const PROBE_GROUP = 9;
 
-/** What is wrong with a node's data, in words. What was found is what is possible from then on. withIndexes: also with counts, filters and searches. */
-export async function wrongData(client: RestClient, model: Model, withIndexes: boolean): Promise<string[]> {
+/**
+ * What is wrong with a node's data, in words. What was found is what is possible from then on. sets: whose collections and aliases are compared.
+ */
+export async function wrongData(client: RestClient, model: Model, sets: readonly number[], look: Look): Promise<string[]> {
   const findings: string[] = [];
   const { collections } = await client.result<{ collections: { name: string }[] }>('GET', '/collections');
   const there = new Set(collections.map(({ name }) => name));
-  for (const [name, collection] of model.collections) {
+  const names = sets.map(namesOf);
+  for (const name of names.flatMap(collectionsOf)) {
+    const collection = model.collection(name);
     if (!collection.presence.settle(there.has(name)))
       findings.push(`collection ${name} is ${there.has(name) ? 'there and was deleted' : 'lost'}`);
     if (!there.has(name)) continue;
     const points = await pointsOf(client, name);
     findings.push(...collection.check(points).map((finding) => `${name}: ${finding}`));
-    if (withIndexes) findings.push(...(await wrongIndexes(client, name, points)).map((finding) => `${name}: ${finding}`));
+    if (look === 'shown') continue;
+    findings.push(...(await wrongIndexes(client, name, points)).map((finding) => `${name}: ${finding}`));
+    if (look === 'living') continue;
+    const { status } = await client.result<{ status: string }>('GET', `/collections/${name}`);
+    if (status !== 'green' && status !== 'yellow' && status !== 'grey') findings.push(`${name}: its status is ${status}`);
   }
   const { aliases } = await client.result<{ aliases: { alias_name: string; collection_name: string }[] }>('GET', '/aliases');
-  for (const [name, possible] of model.aliases) {
+  for (const { alias: name } of names) {
     const named = aliases.find(({ alias_name }) => alias_name === name)?.collection_name ?? null;
-    if (!possible.settle(named)) findings.push(`the alias ${name} names ${named}`);
+    if (!model.aliases.get(name)?.settle(named)) findings.push(`the alias ${name} names ${named}`);
   }
   return findings;
 }
@@ -42,9 +56,15 @@ export async function probe(client: RestClient, names: readonly string[]): Promi
   }
 }
 
-/** Collections that are there for sure, and of which a change can be tried. */
-export function certainCollections(model: Model): string[] {
-  return [...model.collections].filter(([, { presence }]) => presence.all().every((there) => there)).map(([name]) => name);
+/** Collections of some sets that are there for sure, and of which a change can be tried. */
+export function certainCollections(model: Model, sets: readonly number[]): string[] {
+  const names = sets.map(namesOf).flatMap(collectionsOf);
+  return names.filter((name) =>
+    model
+      .collection(name)
+      .presence.all()
+      .every((there) => there),
+  );
 }
 
 async function pointsOf(client: RestClient, name: string): Promise<readonly ModelPoint[]> {
@@ -61,8 +81,6 @@ async function wrongIndexes(client: RestClient, name: string, points: readonly M
     (await client.result<{ count: number }>('POST', `/collections/${name}/points/count`, { exact: true, filter })).count;
   const all = (await count()) - (await count(filterOf(PROBE_GROUP)));
   if (all !== points.length) findings.push(`${all} points are counted, ${points.length} are shown`);
-  const { status } = await client.result<{ status: string }>('GET', `/collections/${name}`);
-  if (status !== 'green' && status !== 'yellow' && status !== 'grey') findings.push(`its status is ${status}`);
   for (const group of new Set(points.map(({ id }) => Math.floor(id / IDS_PER_GROUP)))) {
     const own = points.filter(({ id }) => Math.floor(id / IDS_PER_GROUP) === group);
     const counted = await count(filterOf(group));

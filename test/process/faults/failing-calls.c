@@ -165,8 +165,17 @@ PASSES(int, ftruncate, (int file, off_t length), FTRUNCATE, file, NULL, SYS_ftru
 PASSES(int, ftruncate64, (int file, off64_t length), FTRUNCATE, file, NULL, SYS_ftruncate, file, length)
 PASSES(int, fallocate, (int file, int mode, off_t at, off_t length), FALLOCATE, file, NULL, SYS_fallocate, file, mode, at, length)
 PASSES(int, fallocate64, (int file, int mode, off64_t at, off64_t length), FALLOCATE, file, NULL, SYS_fallocate, file, mode, at, length)
-PASSES(void *, mmap, (void *at, size_t bytes, int access, int flags, int file, off_t from), MMAP, file, NULL, SYS_mmap, at, bytes, access, flags, file, from)
-PASSES(void *, mmap64, (void *at, size_t bytes, int access, int flags, int file, off64_t from), MMAP, file, NULL, SYS_mmap, at, bytes, access, flags, file, from)
+
+/* A try for an address fails as a rule, and another one is tried: node:ffi makes hundreds of them. */
+static int is_try(int flags) { return (flags & MAP_FIXED_NOREPLACE) == MAP_FIXED_NOREPLACE; }
+
+#define MAPS(name)                                                                  \
+  void *name(void *at, size_t bytes, int access, int flags, int file, off_t from) { \
+    if (!is_try(flags) && fails(MMAP, file, NULL)) return MAP_FAILED;               \
+    return (void *)syscall(SYS_mmap, at, bytes, access, flags, file, from);         \
+  }
+MAPS(mmap)
+MAPS(mmap64)
 
 void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...) {
   va_list rest;

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../support.js';
 import { compileFailingCalls, FailingCalls, noFailingCalls, variablesFor } from './failing-calls.js';
 import { type Counts, type FaultPlan, faultPlan, KINDS, type Kind } from './kinds.js';
-import { inLayers, type Run } from './run.js';
+import { inLayers, type Run } from './order.js';
 
 const kindOf = (wanted: string): Kind => KINDS.find(({ name }) => name === wanted) as Kind;
 

@@ -1,27 +1,15 @@
 /** `npm run faults`: see `run.ts`. */
 
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { seededRandom } from '../../../ops/random.js';
 import { scriptOptions } from '../../script-options.js';
+import { ENDINGS, type Ending, type RunReport } from './ending.js';
 import { noFailingCalls } from './failing-calls.js';
 import { KINDS, MODES } from './kinds.js';
-import {
-  allRuns,
-  ENDINGS,
-  type Ending,
-  inLayers,
-  nameOf,
-  PHASES,
-  PLACES,
-  type Run,
-  type RunReport,
-  Runs,
-  sortOf,
-  sorts,
-  TOGETHER_MAX,
-} from './run.js';
+import { groupsOf, inLayers, nameOf, PHASES, type Phase, PLACES, type Place, type Run, sortOf, sorts } from './order.js';
+import { Runs, TOGETHER_MAX } from './run.js';
 
 const USAGE = `npm run faults -- [options]: the N-th call to the system of each kind fails, for all N, while a node or two work or start
 
@@ -29,7 +17,8 @@ const USAGE = `npm run faults -- [options]: the N-th call to the system of each 
   --part I/N                     the I-th of N equal parts
   --sample N                     N runs of each sort, by chance
   --only NAME,NAME               runs by name, as one.work.write.once.17
-  --alone                        one fault at a time, instead of several runs side by side
+  --alone                        each run in a folder and processes of its own, instead of ${TOGETHER_MAX} in one folder
+  --side-by-side N               N folders at once (3)
   --places one,first,second      a node of its own, the first or the second of two
   --phases work,start            while it works, while it starts
   --kinds open,write             some of ${KINDS.map(({ name }) => name).join()}
@@ -46,6 +35,7 @@ const values = scriptOptions(USAGE, {
   only: { type: 'string' },
   count: { type: 'boolean', default: false },
   alone: { type: 'boolean', default: false },
+  'side-by-side': { type: 'string', default: '3' },
   places: { type: 'string', default: PLACES.join() },
   phases: { type: 'string', default: PHASES.join() },
   kinds: { type: 'string', default: KINDS.map(({ name }) => name).join() },
@@ -71,7 +61,7 @@ function some<Name extends string>(option: string, given: string, names: readonl
 if (noFailingCalls !== false) refuse(noFailingCalls);
 const [part = 0, parts = 0] = values.part.split('/').map(Number);
 if (!(part >= 1 && part <= parts)) refuse(`--part: expected i/n, as 1/4, got ${values.part}`);
-for (const option of ['sample', 'minutes', 'seed'] as const)
+for (const option of ['sample', 'minutes', 'seed', 'side-by-side'] as const)
   if (values[option] !== undefined && !(Number(values[option]) >= 0)) refuse(`--${option}: expected a number, got ${values[option]}`);
 const only = values.only?.split(',').map((name) => name.split('.'));
 /** The words at one place of the names of `--only`, or those of another option. */
@@ -91,19 +81,39 @@ mkdirSync(folder, { recursive: true });
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
-const story = (line: string): void => appendFileSync(join(folder, 'story.log'), `${line}\n`);
 say(`${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node.js ${process.version}`);
 say(`npm run faults -- ${process.argv.slice(2).join(' ')}`);
-say(`seed ${values.seed}; data and story.log in ${folder}`);
+say(`seed ${values.seed}; data and stories in ${folder}`);
 
-const runs = new Runs(join(folder, 'runs'), story);
-const all = await allRuns(runs, places, phases, kinds, modes);
+/** One for each folder of which several are in use at once. */
+const lanes = Array.from({ length: Math.max(1, Number(values['side-by-side'])) }, (_, at) => {
+  const story = (line: string): void => appendFileSync(join(folder, `story-${at + 1}.log`), `${line}\n`);
+  return { runs: new Runs(join(folder, `runs-${at + 1}`), story), story };
+});
+type Lane = (typeof lanes)[number];
+
+/** By place and phase: how many N of each kind there are, and calls of all threads. Kept in the folder, for `--continue`. */
+type CountsFile = Record<string, Record<string, { readonly most: number; readonly all: number }>>;
+const countsFile = join(folder, 'counts.json');
+const counts: CountsFile = values.continue && existsSync(countsFile) ? (JSON.parse(readFileSync(countsFile, 'utf8')) as CountsFile) : {};
+await inLanes(
+  places
+    .flatMap((place) => phases.map((phase) => ({ place, phase })))
+    .filter(({ place, phase }) => counts[`${place}.${phase}`] === undefined),
+  async ({ runs }, { place, phase }) => {
+    const { all: calls, most } = await runs.count(place, phase);
+    const own = KINDS.map(({ name }) => [name, { most: most.get(name) ?? 0, all: calls.get(name) ?? 0 }] as const);
+    counts[`${place}.${phase}`] = Object.fromEntries(own);
+  },
+);
+writeFileSync(countsFile, JSON.stringify(counts));
+const countOf = (place: Place, phase: Phase, kind: string) => counts[`${place}.${phase}`]?.[kind] ?? { most: 0, all: 0 };
 for (const place of places)
   for (const phase of phases) {
-    const { all: calls, most } = await runs.count(place, phase);
-    const shown = kinds.map(({ name }) => `${name} ${most.get(name) ?? 0} (${calls.get(name) ?? 0})`);
+    const shown = kinds.map(({ name }) => `${name} ${countOf(place, phase, name).most} (${countOf(place, phase, name).all})`);
     say(`${place}, ${phase}: N of each kind, and calls of all threads: ${shown.join(', ')}`);
   }
+const all = allRuns();
 /** What the table needs of a run; kept in the folder, for `--continue`. */
 interface Line {
   readonly name: string;
@@ -129,33 +139,62 @@ say(`${all.length} runs exist, ${made.size} were made before, ${chosen.length} a
 if (values.count) process.exit(0);
 
 const deadline = performance.now() + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
+const cpuBefore = cpuSeconds();
 /** Runs that found something together and nothing alone. */
 let onlyTogether = 0;
-for (let at = 0; at < chosen.length && performance.now() <= deadline; ) {
-  const some = together(at);
-  const reports = await carryOut(some);
-  at += reports.length;
-  const own = some.slice(0, reports.length);
-  tell(own, reports);
-  if (reports.length === 1 || reports.every(({ findings }) => findings.length === 0)) {
-    keep(own, reports);
-    continue;
+/** Runs during which something went wrong that was none of theirs. */
+let notMade = 0;
+const groups = groupsOf(chosen, values.alone ? 1 : TOGETHER_MAX);
+await inLanes(groups, async (lane, group) => {
+  for (let rest: readonly Run[] = group; rest.length > 0 && performance.now() <= deadline; ) {
+    const reports = await carryOut(lane, rest).catch((error: Error) => error);
+    if (reports instanceof Error) {
+      notMade += rest.length;
+      say(`!!! not made: npm run faults -- --only ${rest.map(nameOf).join()}: ${reports.stack}`);
+      return;
+    }
+    const own = rest.slice(0, reports.length);
+    rest = rest.slice(reports.length);
+    tell(own, reports);
+    if (reports.length === 1 || reports.every(({ findings }) => findings.length === 0)) keep(own, reports);
+    else await eachAlone(lane, own);
   }
+});
+table();
+const wrong = lines.filter(({ findings }) => findings.length > 0).length;
+const count = lines.length - before.length;
+say(`${count} of ${chosen.length} runs, ${wrong} with findings, ${onlyTogether} times findings of runs together and of none alone`);
+say(`${((cpuSeconds() - cpuBefore) / Math.max(1, count)).toFixed(2)} s of CPU a run`);
+process.exit(wrong + onlyTogether + notMade === 0 ? 0 : 1);
+
+/** Carries out tasks, each in a folder that is free. */
+async function inLanes<Task>(tasks: readonly Task[], act: (lane: Lane, task: Task) => Promise<void>): Promise<void> {
+  const waiting = [...tasks];
+  await Promise.all(
+    lanes.map(async (lane) => {
+      for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) await act(lane, task);
+    }),
+  );
+}
+
+async function eachAlone(lane: Lane, own: readonly Run[]): Promise<void> {
   say('    each of these alone:');
   let found = 0;
   for (const run of own) {
-    const alone = await carryOut([run]);
+    const alone = await carryOut(lane, [run]);
     tell([run], alone);
     keep([run], alone);
     found += alone.filter(({ findings }) => findings.length > 0).length;
   }
   if (found === 0) onlyTogether += 1;
 }
-table();
-const wrong = lines.filter(({ findings }) => findings.length > 0).length;
-const count = lines.length - before.length;
-say(`${count} of ${chosen.length} runs, ${wrong} with findings, ${onlyTogether} times findings of runs together and of none alone`);
-process.exit(wrong + onlyTogether === 0 ? 0 : 1);
+
+/** Of this process and those that it has waited for. */
+function cpuSeconds(): number {
+  const [, fields = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ');
+  const ticks = fields.split(' ').slice(11, 15);
+  return ticks.reduce((sum, tick) => sum + Number(tick), 0) / 100;
+}
 
 function keep(own: readonly Run[], reports: readonly RunReport[]): void {
   for (const [at, { ending, failed, stuck, findings }] of reports.entries()) {
@@ -166,21 +205,25 @@ function keep(own: readonly Run[], reports: readonly RunReport[]): void {
   }
 }
 
-/** The runs from `at` on that can share starts. */
-function together(at: number): Run[] {
-  const first = chosen[at] as Run;
-  const most = values.alone ? 1 : TOGETHER_MAX;
-  const some = chosen.slice(at, at + most);
-  const other = some.findIndex(({ place, phase }) => place !== first.place || phase !== first.phase);
-  return other < 0 ? some : some.slice(0, other);
-}
-
-async function carryOut(some: readonly Run[]): Promise<readonly RunReport[]> {
+async function carryOut({ runs, story }: Lane, some: readonly Run[]): Promise<readonly RunReport[]> {
   story(`=== ${some.map(nameOf).join()}`);
-  const { reports } = await runs.together(some);
+  const reports = await runs.together(some);
   for (const [at, { ending, exit, stuck, findings, tally, failed }] of reports.entries())
     story(`${nameOf(some[at] as Run)} ${JSON.stringify({ ending, exit, stuck, findings, tally }, null, 2)}\n${failed.join('\n')}`);
   return reports;
+}
+
+/** All runs that there are, in their order. */
+function allRuns(): Run[] {
+  return places.flatMap((place) =>
+    phases.flatMap((phase) =>
+      kinds.flatMap((kind) =>
+        modes.flatMap((mode) =>
+          Array.from({ length: countOf(place, phase, kind.name).most }, (_, at): Run => ({ place, phase, kind, mode, n: at + 1 })),
+        ),
+      ),
+    ),
+  );
 }
 
 /** What a reader of the output should know of runs at once. */

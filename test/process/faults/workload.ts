@@ -16,8 +16,12 @@ interface Names {
 }
 
 /** set: from 0. */
-function namesOf(set: number): Names {
+export function namesOf(set: number): Names {
   return { base: `base-${set}`, fresh: `fresh-${set}`, doomed: `doomed-${set}`, alias: `other-name-${set}` };
+}
+
+export function collectionsOf({ base, fresh, doomed }: Names): string[] {
+  return [base, fresh, doomed];
 }
 
 const DIM = 16;
@@ -27,6 +31,7 @@ const TEXT = 'long '.repeat(400);
 /** Any answer must be there by then. */
 const PATIENCE_MS = 90_000;
 const BUILD_MS = 4000;
+const BUILD_PAUSE_MAX_MS = 160;
 /** A build that fails again and again is waited for no longer than so many seconds. */
 const WAIT_SEC = 5;
 /** Where nothing fails, all is waited for, also on a busy machine. */
@@ -44,7 +49,7 @@ export class Model {
   static empty(sets: number): Model {
     const names = Array.from({ length: sets }, (_, set) => namesOf(set));
     return new Model(
-      new Map(names.flatMap(({ base, fresh, doomed }) => [base, fresh, doomed]).map((name) => [name, new ModelCollection()])),
+      new Map(names.flatMap(collectionsOf).map((name) => [name, new ModelCollection()])),
       new Map(names.map(({ alias }) => [alias, new Possible<string | null>(null)])),
     );
   }
@@ -101,7 +106,28 @@ export class Workload {
     for (const group of [0, 1, 2, 3]) await this.upsert(base, group, 1);
     await this.build(base);
     await this.upsert(base, 4, 1);
+    await this.optimize(base, false);
+    await this.optimize(doomed, false);
     this.needAll();
+  }
+
+  /** Before anything fails: from now on there may be builds in this set. In those of other runs there are none, as each costs a thread. */
+  async begin(): Promise<void> {
+    await this.optimize(this.#names.base, true);
+    this.needAll();
+  }
+
+  /** When all is over: no start needs to build the same again. */
+  async rest(): Promise<void> {
+    const { base, fresh } = this.#names;
+    for (const name of [base, fresh])
+      if (
+        this.model
+          .collection(name)
+          .presence.all()
+          .every((there) => there)
+      )
+        await this.optimize(name, false);
   }
 
   /** Operations that are acknowledged and perhaps not applied when the node is killed. */
@@ -162,6 +188,12 @@ export class Workload {
     };
     const outcome = await this.send('PUT', `/collections/${name}?timeout=${4 * this.waitSec}`, body);
     this.model.collection(name).presence.note(outcome, () => true);
+  }
+
+  /** Switches the optimizer of a collection on or off. */
+  private async optimize(name: string, isOn: boolean): Promise<void> {
+    const body = { optimizers_config: { max_optimization_threads: isOn ? 1 : 0 } };
+    await this.send('PATCH', `/collections/${name}?timeout=${4 * this.waitSec}`, body);
   }
 
   private async drop(name: string): Promise<void> {
@@ -234,12 +266,12 @@ export class Workload {
   /** Lets the optimizer do its work, if it comes to an end soon. */
   private async build(name: string): Promise<void> {
     const deadline = performance.now() + (this.waitSec === WAIT_SEC ? BUILD_MS : PATIENCE_MS);
-    while (performance.now() < deadline) {
+    for (let pauseMs = 10; performance.now() < deadline; pauseMs = Math.min(2 * pauseMs, BUILD_PAUSE_MAX_MS)) {
       const answer = await inTime(this.next().call('GET', `/collections/${name}`));
       const info = ((answer === 'late' ? null : answer)?.body as { result?: { status: string; indexed_vectors_count: number } } | undefined)
         ?.result;
       if (answer === null || (info?.status === 'green' && info.indexed_vectors_count > 0)) return;
-      await sleep(100);
+      await sleep(pauseMs);
     }
   }
 

@@ -22,7 +22,10 @@ export interface WorldNode {
 }
 
 export interface World {
+  /** In the order of their numbers; a node that is launched again stands in the place of the process before it. */
   readonly nodes: readonly WorldNode[];
+  /** Launches the node at a place of `nodes` again, which has ended, beside those that run; does not wait. */
+  launchAgain(at: number): WorldNode;
   /** Kills what still runs, and lets connections go. */
   close(): Promise<void>;
 }
@@ -52,14 +55,16 @@ export function writeCommand(folder: string, command: readonly string[]): void {
   writeFileSync(join(folder, DIRECT), command.join('\n'));
 }
 
-/** What starts the process again without the launcher: words, variables that the launcher has set, and some more. */
-export function commandOf(pid: number, more: readonly string[]): readonly string[] {
+/** What starts the process again without the launcher: words, variables that the launcher has set, and some more; nodeOptions: further ones of Node.js. */
+export function commandOf(pid: number, more: readonly string[], nodeOptions: readonly string[]): readonly string[] {
   const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   const main = words.findIndex((word) => /main\.c?js$/.test(word));
   const variables = readFileSync(`/proc/${pid}/environ`, 'utf8')
     .split('\0')
-    .filter((variable) => /^(NODE_COMPILE_CACHE|MALLOC_\w+)=/.test(variable));
-  return ['env', ...more, ...variables, ...words.slice(0, main + 1)];
+    .filter((variable) => /^(NODE_COMPILE_CACHE|TROUPE_STARTED|MALLOC_\w+)=/.test(variable))
+    // It is "reason version", and words are split at spaces.
+    .map((variable) => variable.replace(/^(TROUPE_STARTED=\S+) .*/, '$1'));
+  return ['env', ...more, ...variables, ...words.slice(0, main), ...nodeOptions, ...words.slice(main, main + 1)];
 }
 
 /** Of node `number` in a world's folder. */
@@ -76,7 +81,8 @@ export function copyFolder(from: string, to: string): void {
 /** Starts a world's nodes and does not wait. A new cluster is founded by the first node, which the second one joins. */
 export async function launchWorld(nodes: Nodes, folder: string, program: string): Promise<World> {
   const ports = await portsIn(folder, nodes);
-  const world = ports.map(({ grpc, internal, rest }, at): WorldNode => {
+  const launch = (at: number): WorldNode => {
+    const { grpc, internal, rest } = ports[at] as Ports;
     const number = at + 1;
     const own = nodeFolder(folder, number);
     mkdirSync(own, { recursive: true });
@@ -95,9 +101,16 @@ export async function launchWorld(nodes: Nodes, folder: string, program: string)
     });
     const { exited, log, pid, signal } = launched;
     return { number, client: new RestClient(rest), pid, exited, exit: () => exit, log, signal };
-  });
+  };
+  const world = ports.map((_, at) => launch(at));
   return {
     nodes: world,
+    launchAgain(at) {
+      world[at]?.client.close();
+      const node = launch(at);
+      world[at] = node;
+      return node;
+    },
     async close() {
       for (const node of world) node.client.close();
       for (const node of world) if (node.exit() === null) node.signal('SIGKILL');
@@ -126,13 +139,21 @@ export async function becomesReady(node: WorldNode, timeoutMs: number): Promise<
 /** Starts a world of which all nodes must become ready. Rejects with what one printed that does not. */
 export async function startWorld(nodes: Nodes, folder: string, program: string): Promise<World> {
   const world = await launchWorld(nodes, folder, program);
-  const ready = await Promise.all(world.nodes.map((node) => becomesReady(node, READY_MS)));
-  const late = world.nodes.find((_, at) => !ready[at]);
-  if (late === undefined) return world;
-  const ended = late.exit();
-  await world.close();
+  try {
+    await Promise.all(world.nodes.map(mustBecomeReady));
+  } catch (error) {
+    await world.close();
+    throw error;
+  }
+  return world;
+}
+
+/** Rejects with what a node printed that is not ready in time. */
+export async function mustBecomeReady(node: WorldNode): Promise<void> {
+  if (await becomesReady(node, READY_MS)) return;
+  const ended = node.exit();
   const how = ended === null ? `is not ready after ${READY_MS} ms` : `ended before it was ready: ${JSON.stringify(ended)}`;
-  throw new Error(`node ${late.number} ${how}; the end of its log:\n${late.log().slice(-2000)}`);
+  throw new Error(`node ${node.number} ${how}; the end of its log:\n${node.log().slice(-2000)}`);
 }
 
 interface Ports {
