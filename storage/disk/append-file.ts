@@ -144,6 +144,11 @@ export class AppendFolder {
     }
   }
 
+  /** Settled when what was appended so far is likely on disk: `sync`, which has to follow, is quick then, and tells what is wrong. */
+  async syncing(): Promise<void> {
+    await Promise.all([...this.touched].map(({ fd }) => new Promise<void>((done) => fs.fdatasync(fd, () => done()))));
+  }
+
   /** The commit is on disk. */
   keep(): void {
     for (const file of this.touched) file.end = file.written;

@@ -30,7 +30,7 @@ import type { IsOver } from './slices.js';
 const ESTIMATE_KEYS_MAX = 256;
 /** Terms of fields, and rows under all of them, that are collected before they are written. */
 const FILINGS_MAX = 2048;
-const FILED_ROWS_MAX = 32_768;
+const FILED_ROWS_MAX = 8192;
 
 /** The key of a term within a field: terms with the same bytes have the same key, so that the bytes are made only once. */
 type TermKey = string | number | boolean | symbol;
@@ -106,7 +106,9 @@ export class IndexWriter {
   *flushing(environment: Environment, isField: (fieldNumber: number) => boolean, beginPortion: () => IsOver): Generator<null, void> {
     for (const [segment, fields] of this.pending) {
       const filed = addRecent(environment, segment, new Map([...fields].map(([field, filings]) => [field, filings.values()])));
-      for (const [field, entries] of filed ?? [])
+      if (filed === null) continue;
+      yield null;
+      for (const [field, entries] of filed)
         if (isField(field)) yield* mergingFiled(environment, fieldPrefix(segment, field), entries, beginPortion);
     }
     this.pending.clear();

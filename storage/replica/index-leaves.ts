@@ -23,6 +23,7 @@ import {
 } from './filed-terms.js';
 import type { FiledTerms } from './recent-filings.js';
 import type { IsOver } from './slices.js';
+import { sorting } from './sorting.js';
 
 /** A larger leaf of several terms is split. LMDB gives a value of this size a page. */
 const LEAF_BYTES_MAX = 4000;
@@ -48,7 +49,7 @@ export function* mergingFiled(
   beginPortion: () => IsOver,
 ): Generator<null, void> {
   // Sorting keeps the order of those with the same term, so that their rows ascend.
-  const sorted = [...at].sort((one, other) => compareFiled(bytes, one, bytes, other));
+  const sorted = yield* sorting(at, (one, other) => compareFiled(bytes, one, bytes, other), beginPortion);
   let isOver = beginPortion();
   for (let from = 0, to = 0; from < sorted.length; ) {
     const leaves = leavesFrom(environment, prefix, filedTermAt(bytes, sorted[from] as number));

@@ -65,8 +65,18 @@ export interface OperationsHost {
   warn(message: string): void;
 }
 
-/** Between two portions and transactions of `applying` others may have their turn. Not null: nothing can go on before it is settled. */
-export type Pause = Promise<unknown> | null;
+/** Between two portions and transactions of `applying` others may have their turn. A promise: nothing can go on before it is settled. */
+export type Pause = Promise<unknown> | Easing | null;
+
+/** What goes on meanwhile makes the next step shorter, which needs nothing of it. It never rejects. */
+export class Easing {
+  constructor(readonly settled: Promise<unknown>) {}
+}
+
+/** Settled when what pauses had better go on. */
+export async function pauseOver(pause: Pause): Promise<void> {
+  await (pause instanceof Easing ? pause.settled : pause);
+}
 
 /** Points that operations name before their transaction ends, so that its memory is bounded. */
 const TRANSACTION_POINTS = 10_000;
@@ -128,7 +138,7 @@ export class Operations {
     for (;;) {
       const { done, value } = running.next();
       if (done) return value;
-      if (value === null) continue;
+      if (value === null || value instanceof Easing) continue;
       running.return([]);
       throw new TroupeError('unavailable', 'a copy of the replica is being made: retry later', { retryAfterMs: 1000 });
     }
@@ -362,6 +372,7 @@ export class Operations {
     for (;;) {
       const part = work.portion(bounds.begin(this.host.beginPortion()));
       measured(usage, () => applyPortion(transaction, logged.operation, operation, part));
+      transaction.storeEarly();
       const isLast = work.next === null || bounds.isFull;
       if (isLast || transaction.isIndexFull) yield* this.flushingIndex(transaction, usage);
       if (isLast) break;

@@ -13,7 +13,7 @@ import type { Location, Transaction } from './transaction.js';
 import type { Cursor, Unfinished } from './unfinished.js';
 
 /** Most points, and about the most bytes of vectors and payloads, of a slice. */
-const SLICE_POINTS_MAX = 10_000;
+const SLICE_POINTS_MAX = 20_000;
 const SLICE_BYTES_MAX = 8 * 2 ** 20;
 /** Points between two looks at the clock. */
 const POINTS_PER_LOOK = 8;

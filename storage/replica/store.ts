@@ -38,7 +38,7 @@ import { loadReplica } from './load.js';
 import { LogRetention, type RetainingHost } from './log-retention.js';
 import type { Manifest } from './manifest.js';
 import { openEnvironment, sweep } from './open-environment.js';
-import { type NumberedOperation, Operations, type OperationsHost, type Pause } from './operations.js';
+import { Easing, type NumberedOperation, Operations, type OperationsHost, type Pause, pauseOver } from './operations.js';
 import { placePayloads } from './place-payloads.js';
 import { deferredPoints, pointFigures } from './replica-figures.js';
 import { ReplicaLog, type ReplicaLogHost } from './replica-log.js';
@@ -211,7 +211,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   private async replay(group: readonly NumberedOperation[]): Promise<void> {
     const begun = this.unfinished;
     if (begun !== null && group.length > 0 && group[0]?.operation !== begun.operation) throw damagedRecord('meta/unfinished');
-    for (const pause of this.operations.replaying(group)) await (pause ?? this.hooks.pause());
+    for (const pause of this.operations.replaying(group)) await (pause === null ? this.hooks.pause() : pauseOver(pause));
   }
 
   // ---------------------------------------------------------------- writes
@@ -270,7 +270,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     let result: T;
     try {
       result = yield* change(transaction);
+      yield null;
       this.finish(transaction, true);
+      // The files are on their way to the disk while others work; then there is little to wait for.
+      yield new Easing(Promise.all([this.wal.files.syncing(), this.rowFiles.syncing()]));
       this.syncFiles();
       write.commit();
       isCommitted = true;

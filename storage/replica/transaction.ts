@@ -35,15 +35,14 @@ import {
   type StateRecord,
   segmentPrefix,
   uncheck,
-  VALUE_HEAD_BYTES,
   writeIdKey,
 } from '../wal/records.js';
-import { storeValue, valueRoom } from '../wal/stored-value.js';
+import { AddedRows } from './added-rows.js';
 import { appendableFieldIndex, IndexWriter } from './appendable-index.js';
 import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
 import { fieldPrefix } from './index-leaves.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
-import type { RowItems, RowPayloads, SegmentRows } from './segment-rows.js';
+import type { RowItems, SegmentRows } from './segment-rows.js';
 import type { IsOver } from './slices.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
 import { UndoLog } from './undo-log.js';
@@ -116,8 +115,7 @@ export class Transaction {
   private commit: number;
   private reshaped = false;
   private readonly index = new IndexWriter();
-  /** For each segment, the number of rows before this transaction, and of payloads that it added. */
-  private readonly appended = new Map<SegmentRows, { from: number; payloads: number; payloadBytes: number }>();
+  private readonly added: AddedRows;
   private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
   private readonly undos = new UndoLog();
   /** Rows that became live or are live no more; collected if a digest is kept. */
@@ -131,6 +129,7 @@ export class Transaction {
     private readonly host: TransactionHost,
     private readonly before: ReplicaShape,
   ) {
+    this.added = new AddedRows(host);
     this.segments = before.segments;
     this.manifest = before.manifest;
     this.generation = before.generation;
@@ -189,7 +188,7 @@ export class Transaction {
   /** A new row for a point, without vectors and payload, in a segment with room for its items. Call `remove` for its old row afterwards. */
   append(id: PointId, version: number, items: RowItems): Location {
     const segment = this.writableSegment(items);
-    if (!this.appended.has(segment)) this.appended.set(segment, { from: segment.rows, payloads: 0, payloadBytes: 0 });
+    this.added.begin(segment);
     const row = segment.append(id, version);
     writeIdKey(segment.id, id, this.idKey);
     this.idValue.writeUInt32LE(row, 0);
@@ -287,11 +286,7 @@ export class Transaction {
     this.environment.put('payload', rowKeyInRoom(segment.id, row), checkInRoom(text));
     spend('payload_io_write', text.length);
     this.payloadBytes += text.length;
-    const added = this.appended.get(segment);
-    if (added === undefined) throw new Error('payload of a row that is not new');
-    added.payloads++;
-    added.payloadBytes += text.length;
-    segment.payloadTextBytes += text.length;
+    this.added.addPayload(segment, text.length);
     if (this.manifest.fields.length === 0) return;
     const value = payload ?? (parseValues(text) as Payload);
     for (const field of this.manifest.fields) if (this.index.add(segment.id, field, row, value)) segment.setIndexed(field.name, row, true);
@@ -456,13 +451,15 @@ export class Transaction {
 
   // ---------------------------------------------------------------- end
 
+  /** See `AddedRows.storeEarly`. */
+  storeEarly(): void {
+    this.added.storeEarly();
+  }
+
   /** Writes everything that was collected; the last step before the commit. */
   flush(): void {
     this.flushIndex();
-    for (const [segment, { from, payloadBytes, payloads }] of this.appended) {
-      invariant(segment.rows >= from, 'View-V1', () => `segment ${segment.id} shrinks from ${from} rows to ${segment.rows}`);
-      if (segment.rows > from) this.storeRows(segment, from, { count: payloads, bytes: payloadBytes });
-    }
+    this.added.storeAll();
     for (const [segment, blocks] of this.deletedBlocks) {
       for (const block of blocks) this.environment.put('deleted', rowKey(segment.id, block), segment.deletedBlock(block));
     }
@@ -481,7 +478,7 @@ export class Transaction {
   get isAsBefore(): boolean {
     const { appliedOperation, before, manifest, stale, unfinished } = this;
     const isSame = appliedOperation === before.appliedOperation && stale === before.stale && unfinished === before.unfinished;
-    if (!isSame || this.emptied.length > 0 || this.appended.size > 0 || this.deletedBlocks.size > 0 || !this.index.isEmpty) return false;
+    if (!isSame || this.emptied.length > 0 || !this.added.isEmpty || this.deletedBlocks.size > 0 || !this.index.isEmpty) return false;
     return Buffer.compare(encodeManifest(manifest), encodeManifest(before.manifest)) === 0;
   }
 
@@ -504,15 +501,7 @@ export class Transaction {
   undo(): void {
     // A row may have been added and deleted by this transaction, so marks are undone first.
     this.undos.run();
-    for (const [segment, { from, payloadBytes }] of this.appended) {
-      segment.dropRows(from);
-      segment.payloadTextBytes -= payloadBytes;
-    }
-  }
-
-  private storeRows(segment: SegmentRows, from: number, payloads: RowPayloads): void {
-    const chunk = segment.encodeChunk(from, segment.rows, payloads, VALUE_HEAD_BYTES, valueRoom);
-    this.environment.put('rows', rowKey(segment.id, from), storeValue(this.host.rowFiles, segment.id, chunk));
+    this.added.undo();
   }
 
   /** While an operation is unfinished, the state record says what readers see: the replica before it (Slice-S3). */

@@ -12,7 +12,7 @@ import { LmdbError } from '../disk/lmdb.js';
 import type { FilePages } from '../memory/system-calls.js';
 import type { SeenScans } from '../reader/seen-scans.js';
 import type { LogRetention } from '../replica/log-retention.js';
-import type { Pause } from '../replica/operations.js';
+import { type Pause, pauseOver } from '../replica/operations.js';
 import type { IsOver } from '../replica/slices.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import type { SegmentSet } from '../segment/handle.js';
@@ -250,7 +250,7 @@ export class ReplicaWriter implements KeptLog {
     if (step.done) {
       this.running = null;
       this.port.left(running.bytes);
-    } else await step.value;
+    } else await pauseOver(step.value);
   }
 
   /** The replica is to be closed: the operation that is applied in slices goes on when it is opened again, and what waits is not begun. */

@@ -8,7 +8,7 @@ export const PORTION_MS = 0.5;
  * Of a transaction, from its first portion to its commit, with the turns of others in between. A commit holds the others up, so there are few:
  * where others write all the time, fewer than one beside a hundred of their writes. More is lost in a crash then.
  */
-export const SLICE_MS = 500;
+export const SLICE_MS = 1000;
 
 export function overAfter(ms: number): IsOver {
   const end = performance.now() + ms;

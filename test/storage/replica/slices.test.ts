@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ import { SegmentRows } from '../../../storage/replica/segment-rows.js';
 import { PointSelection } from '../../../storage/replica/selection.js';
 import { NO_LEADER } from '../../../storage/wal/log-tags.js';
 import { ID_KEY_BYTES, writeIdKey } from '../../../storage/wal/records.js';
-import { byIds, filterOn, Replica, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
+import { byIds, configOf, filterOn, Replica, specOf, temporaryFolder, upsert, vectorOf } from './support.js';
 
 const CHILD = fileURLToPath(new URL('./slices-child.js', import.meta.url));
 
@@ -265,6 +265,38 @@ test('a slice that is broken off between two portions is undone, in memory as on
   whole.apply(setN(allOf, 1));
   assert.deepEqual(opened.points(), whole.points());
   assert.deepEqual(opened.store.copies.digest(null), whole.store.copies.digest(null));
+});
+
+test('rows of a slice are stored while it goes on; those of one that is broken off count nowhere, and the next one has all of them', async (t) => {
+  const folder = temporaryFolder(t);
+  const dim = 128;
+  const spec = specOf(folder, configOf({ size: dim, distance: 'Dot' }));
+  const replica = await Replica.open(spec, null, undefined, slicesOf(0));
+  for (let from = 0; from < POINTS; from += 1000) {
+    const some = ids.slice(from, from + 1000);
+    const values = Float32Array.from({ length: some.length * dim }, (_, at) => from + at);
+    const vectors = [{ kind: 'dense' as const, name: '', dim, points: null, values }];
+    replica.apply({ kind: 'upsert', batch: { ids: some, vectors, payloads: some.map(() => ({ n: 0 })) } });
+  }
+  const storedBytes = (): number =>
+    readdirSync(path.join(folder, 'rows')).reduce((sum, name) => sum + statSync(path.join(folder, 'rows', name)).size, 0);
+  const before = { bytes: storedBytes(), points: replica.points(), commits: replica.store.stats().commits };
+  const broken = begin(replica, setN(allOf, 1));
+  while (storedBytes() < before.bytes * 1.5) broken.next();
+  assert.equal(replica.store.stats().commits, before.commits);
+  broken.return([]);
+  assert.deepEqual(replica.points(), before.points);
+  stepsOf(begin(replica, setN(allOf, 1)));
+  const after = replica.points();
+  assert.ok([...after.values()].every(({ payload }) => payload.n === 1));
+  assert.deepEqual(
+    [...after].map(([id, { vectors }]) => [id, vectors]),
+    [...before.points].map(([id, { vectors }]) => [id, vectors]),
+  );
+  await replica.close();
+  const opened = await Replica.within(t, spec);
+  assert.deepEqual([opened.warnings, rowsOf(opened)], [[], POINTS]);
+  assert.deepEqual(opened.points(), after);
 });
 
 test('the index of a field over many rows is made in portions: all of it with the last one, none of it before', async (t) => {

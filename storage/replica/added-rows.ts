@@ -1,0 +1,82 @@
+/** The rows that a transaction adds, which are stored in chunks. */
+
+import { invariant } from '../../protocols/invariant.js';
+import type { AppendFolder } from '../disk/append-file.js';
+import type { Environment } from '../disk/lmdb.js';
+import { rowKey, VALUE_HEAD_BYTES } from '../wal/records.js';
+import { storeValue, valueRoom } from '../wal/stored-value.js';
+import type { SegmentRows } from './segment-rows.js';
+
+/** Rows of so many bytes are stored before the transaction ends, where it pauses. */
+const STORED_EARLY_BYTES = 2 ** 18;
+
+/** Of its id and version. */
+const ROW_COST_BYTES = 24;
+
+/** What is added to one segment. */
+interface Added {
+  /** Rows before the transaction. */
+  readonly from: number;
+  payloadBytes: number;
+  /** Rows that are stored. */
+  stored: number;
+  /** Payloads of rows that are not, and their bytes. */
+  readonly waiting: { count: number; bytes: number };
+}
+
+export class AddedRows {
+  private readonly added = new Map<SegmentRows, Added>();
+
+  constructor(private readonly host: { readonly environment: Environment; readonly rowFiles: AppendFolder }) {}
+
+  get isEmpty(): boolean {
+    return this.added.size === 0;
+  }
+
+  /** Called before a row is added to a segment. */
+  begin(segment: SegmentRows): void {
+    const { rows } = segment;
+    if (!this.added.has(segment)) this.added.set(segment, { from: rows, payloadBytes: 0, stored: rows, waiting: { count: 0, bytes: 0 } });
+  }
+
+  /** The last row of a segment has a payload of so many bytes. */
+  addPayload(segment: SegmentRows, bytes: number): void {
+    const added = this.added.get(segment);
+    if (added === undefined) throw new Error('payload of a row that is not new');
+    added.payloadBytes += bytes;
+    added.waiting.count++;
+    added.waiting.bytes += bytes;
+    segment.payloadTextBytes += bytes;
+  }
+
+  /** Stores what is a chunk by now, so that less is left for the end. None of the rows so far is changed any more. */
+  storeEarly(): void {
+    for (const [segment, added] of this.added) {
+      const rowBytes = ROW_COST_BYTES + segment.vectorBytes / segment.rows;
+      if ((segment.rows - added.stored) * rowBytes >= STORED_EARLY_BYTES) this.store(segment, added);
+    }
+  }
+
+  storeAll(): void {
+    for (const [segment, added] of this.added) this.store(segment, added);
+  }
+
+  undo(): void {
+    for (const [segment, { from, payloadBytes }] of this.added) {
+      segment.dropRows(from);
+      segment.payloadTextBytes -= payloadBytes;
+    }
+  }
+
+  private store(segment: SegmentRows, added: Added): void {
+    const { stored, waiting } = added;
+    invariant(segment.rows >= stored, 'View-V1', () => `segment ${segment.id} shrinks from ${stored} rows to ${segment.rows}`);
+    if (segment.rows === stored) return;
+    const { environment, rowFiles } = this.host;
+    const chunk = segment.encodeChunk(stored, segment.rows, waiting, VALUE_HEAD_BYTES, valueRoom);
+    environment.put('rows', rowKey(segment.id, stored), storeValue(rowFiles, segment.id, chunk));
+    added.stored = segment.rows;
+    waiting.count = 0;
+    waiting.bytes = 0;
+  }
+}
