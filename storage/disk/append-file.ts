@@ -47,6 +47,8 @@ export class AppendFolder {
   private readonly touched = new Set<OpenFile>();
   /** New files may not be in the folder yet after a crash. */
   private namesChanged = false;
+  /** What `syncing` met. */
+  private failed: AppendError | null = null;
 
   /** Errors: `storage`. */
   constructor(
@@ -131,6 +133,7 @@ export class AppendFolder {
 
   /** Waits until everything that was appended is on disk: the last step before the commit. Errors: `storage`. */
   sync(): void {
+    if (this.failed !== null) throw this.failed;
     let name = this.folder;
     try {
       for (const file of this.touched) {
@@ -144,9 +147,22 @@ export class AppendFolder {
     }
   }
 
-  /** Settled when what was appended so far is likely on disk: `sync`, which has to follow, is quick then, and tells what is wrong. */
+  /**
+   * Settled when what was appended so far is on disk, or cannot be: `sync`, which has to follow after that, is quick then, and throws what went wrong.
+   * The system tells of bytes that it could not write once, and takes them for written afterwards.
+   */
   async syncing(): Promise<void> {
-    await Promise.all([...this.touched].map(({ fd }) => new Promise<void>((done) => fs.fdatasync(fd, () => done()))));
+    await Promise.all(
+      [...this.touched].map(
+        (file) =>
+          new Promise<void>((done) =>
+            fs.fdatasync(file.fd, (error) => {
+              if (error !== null) this.failed ??= new AppendError(file.path, 'synchronise with the disk', error);
+              done();
+            }),
+          ),
+      ),
+    );
   }
 
   /** The commit is on disk. */
@@ -159,6 +175,7 @@ export class AppendFolder {
   forget(): void {
     for (const file of this.touched) file.written = file.end;
     this.touched.clear();
+    this.failed = null;
   }
 
   /** Deletes a file that no committed record points at. What cannot be deleted now is at the next opening. */

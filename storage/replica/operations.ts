@@ -68,14 +68,17 @@ export interface OperationsHost {
 /** Between two portions and transactions of `applying` others may have their turn. A promise: nothing can go on before it is settled. */
 export type Pause = Promise<unknown> | Easing | null;
 
-/** What goes on meanwhile makes the next step shorter, which needs nothing of it. It never rejects. */
+/**
+ * What makes the next step shorter while others work, begun by whoever can wait until it has ended; the next step needs nothing of it. It never
+ * rejects.
+ */
 export class Easing {
-  constructor(readonly settled: Promise<unknown>) {}
+  constructor(readonly begin: () => Promise<unknown>) {}
 }
 
 /** Settled when what pauses had better go on. */
 export async function pauseOver(pause: Pause): Promise<void> {
-  await (pause instanceof Easing ? pause.settled : pause);
+  await (pause instanceof Easing ? pause.begin() : pause);
 }
 
 /** Points that operations name before their transaction ends, so that its memory is bounded. */

@@ -273,7 +273,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       yield null;
       this.finish(transaction, true);
       // The files are on their way to the disk while others work; then there is little to wait for.
-      yield new Easing(Promise.all([this.wal.files.syncing(), this.rowFiles.syncing()]));
+      yield new Easing(() => Promise.all([this.wal.files.syncing(), this.rowFiles.syncing()]));
       this.syncFiles();
       write.commit();
       isCommitted = true;

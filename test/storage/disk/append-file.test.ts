@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import fs, { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { before, test } from 'node:test';
 import { AppendError, AppendFolder, type Place } from '../../../storage/disk/append-file.js';
@@ -52,6 +52,25 @@ test('a commit that fails takes the end back, and the next bytes take the place 
   assert.equal(second.offset, 100);
   assert.deepEqual(files.read(first, 'first'), bytesOf(100, 1));
   assert.deepEqual(files.read(second, 'second'), bytesOf(50, 3));
+  files.close();
+});
+
+test('bytes that the disk refused while others worked are not taken for written by the sync that follows; those after a new beginning are', async (t) => {
+  const files = new AppendFolder(path.join(temporaryFolder(t), 'rows'));
+  // Once, as the system tells it.
+  const refused = t.mock.method(fs, 'fdatasync', (_fd: number, done: (error: Error | null) => void) => done(new Error('EIO')), {
+    times: 1,
+  });
+  files.append(1, bytesOf(200, 2));
+  await files.syncing();
+  assert.equal(refused.mock.callCount(), 1);
+  assert.throws(() => files.sync(), AppendError);
+  files.forget();
+  files.append(1, bytesOf(50, 3));
+  await files.syncing();
+  files.sync();
+  files.keep();
+  assert.equal(files.end(1), 50);
   files.close();
 });
 
