@@ -2,14 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import fs, { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { PointsSelector, UpdateOperation } from '../../../protocols/model/update.js';
+import { AppendError } from '../../../storage/disk/append-file.js';
 import { narrowSelection } from '../../../storage/replica/apply.js';
-import type { Pause } from '../../../storage/replica/operations.js';
+import { type Pause, pauseOver } from '../../../storage/replica/operations.js';
 import { SegmentRows } from '../../../storage/replica/segment-rows.js';
 import { PointSelection } from '../../../storage/replica/selection.js';
 import { NO_LEADER } from '../../../storage/wal/log-tags.js';
@@ -297,6 +298,23 @@ test('rows of a slice are stored while it goes on; those of one that is broken o
   const opened = await Replica.within(t, spec);
   assert.deepEqual([opened.warnings, rowsOf(opened)], [[], POINTS]);
   assert.deepEqual(opened.points(), after);
+});
+
+test('a slice whose rows the disk refuses while others work is undone, and made again with the next try', async (t) => {
+  const replica = await filled(temporaryFolder(t), 1000);
+  t.after(() => replica.close());
+  const before = replica.points();
+  const goOn = async (): Promise<void> => {
+    for (const pause of begin(replica, setN(allOf, 1))) await pauseOver(pause);
+  };
+  const refused = t.mock.method(fs, 'fdatasync', (_fd: number, done: (error: Error | null) => void) => done(new Error('EIO')), {
+    times: 1,
+  });
+  await assert.rejects(goOn(), AppendError);
+  assert.equal(refused.mock.callCount(), 1);
+  assert.deepEqual([replica.points(), replica.store.unfinished], [before, null]);
+  await goOn();
+  assert.ok([...replica.points().values()].every(({ payload }) => payload.n === 1));
 });
 
 test('the index of a field over many rows is made in portions: all of it with the last one, none of it before', async (t) => {
