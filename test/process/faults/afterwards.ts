@@ -2,28 +2,26 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Exit } from '../../../ops/node-process.js';
-import { certainCollections, type Look, probe, wrongData } from './check.js';
+import { certainCollections, collectionsAt, type Look, probe, wrongData } from './check.js';
 import { collectionsOf, type Model, namesOf, type Tally } from './workload.js';
 import type { World, WorldNode } from './world.js';
 
-const END_MS = 120_000;
-const STUCK_MS = 30_000;
-const SETTLED_MS = 180_000;
+const END_MS = 300_000;
+const STUCK_MS = 60_000;
+const SETTLED_MS = 600_000;
 const PAUSE_MAX_MS = 200;
 
 /** What is wrong with the data of some sets in nodes that run, in words. */
 export async function wrongIn(world: World, model: Model, sets: readonly number[], look: Look): Promise<string[]> {
   const findings: string[] = [];
   try {
-    await settled(
-      world,
-      sets.flatMap((set) => collectionsOf(namesOf(set))),
-    );
+    const names = sets.flatMap((set) => collectionsOf(namesOf(set)));
+    if (look !== 'living') await settled(world, names);
     for (const node of world.nodes) {
-      const { collections } = await node.client.result<{ collections: { name: string }[] }>('GET', '/collections');
-      const there = new Set(collections.map(({ name }) => name));
-      const names = sets.flatMap((set) => collectionsOf(namesOf(set))).filter((name) => there.has(name));
-      await probe(node.client, look === 'shown' ? names.slice(0, 1) : names);
+      if (look !== 'living') {
+        const there = await collectionsAt(node.client);
+        await probe(node.client, names.filter((name) => there.has(name)).slice(0, look === 'shown' ? 1 : undefined));
+      }
       const at = world.nodes.length === 1 ? '' : `node ${node.number}: `;
       const wrong = await wrongData(node.client, model, sets, look);
       findings.push(...wrong.map((finding) => `${at}${finding}`));

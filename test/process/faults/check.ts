@@ -6,7 +6,7 @@ import { collectionsOf, filterOf, groupPoints, type Model, namesOf } from './wor
 
 /**
  * How closely data are compared. `all`: writes are tried, and all that can be asked is compared. `living`: the same after faults in the process itself,
- * where what failed in a build may be told for a while. `shown`: what is shown is compared once more.
+ * where writes have been tried before (`stuckAfter`), and what failed in a build may be told for a while. `shown`: what is shown is compared once more.
  */
 export type Look = 'all' | 'living' | 'shown';
 
@@ -18,8 +18,7 @@ const PROBE_GROUP = 9;
  */
 export async function wrongData(client: RestClient, model: Model, sets: readonly number[], look: Look): Promise<string[]> {
   const findings: string[] = [];
-  const { collections } = await client.result<{ collections: { name: string }[] }>('GET', '/collections');
-  const there = new Set(collections.map(({ name }) => name));
+  const there = await collectionsAt(client);
   const names = sets.map(namesOf);
   for (const name of names.flatMap(collectionsOf)) {
     const collection = model.collection(name);
@@ -40,6 +39,11 @@ export async function wrongData(client: RestClient, model: Model, sets: readonly
     if (!model.aliases.get(name)?.settle(named)) findings.push(`the alias ${name} names ${named}`);
   }
   return findings;
+}
+
+export async function collectionsAt(client: RestClient): Promise<ReadonlySet<string>> {
+  const { collections } = await client.result<{ collections: { name: string }[] }>('GET', '/collections');
+  return new Set(collections.map(({ name }) => name));
 }
 
 /** Every collection takes a write and shows it; throws otherwise. */

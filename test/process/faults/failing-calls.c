@@ -20,10 +20,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum call { OPENAT, WRITE, WRITEV, PWRITE64, PWRITEV, FSYNC, FDATASYNC, RENAME, MKDIR, UNLINK, RMDIR, LINK, FTRUNCATE, FALLOCATE, MMAP, MREMAP, CLONE, CALLS };
+enum call { OPENAT, WRITE, WRITEV, PWRITE64, PWRITEV, FSYNC, FDATASYNC, RENAME, MKDIR, UNLINK, RMDIR, LINK, FTRUNCATE, FALLOCATE, MMAP, MREMAP, CLONE, OPEN_FIGURES, CALLS };
 
 static const char *const names[CALLS] = {"openat", "write", "writev", "pwrite64", "pwritev", "fsync", "fdatasync", "rename", "mkdir",
-                                         "unlink", "rmdir", "link", "ftruncate", "fallocate", "mmap", "mremap", "clone"};
+                                         "unlink", "rmdir", "link", "ftruncate", "fallocate", "mmap", "mremap", "clone", "openat"};
 
 enum { PATH_BYTES = 512, CALLS_MAX = 32 };
 
@@ -127,8 +127,11 @@ static int fails(enum call call, int file, const char *path) {
   return 1;
 }
 
+/* Timers read figures of the system: how often goes by the time that a run takes, so they are no part of the other opens. */
+static enum call opening(const char *path) { return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0 ? OPEN_FIGURES : OPENAT; }
+
 static int opened(int folder, const char *path, int flags, mode_t mode) {
-  return fails(OPENAT, -1, path) ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
+  return fails(opening(path), -1, path) ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
 }
 
 static mode_t mode_in(int flags, va_list rest) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(rest, mode_t) : 0; }

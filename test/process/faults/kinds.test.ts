@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../support.js';
 import { compileFailingCalls, FailingCalls, noFailingCalls, variablesFor } from './failing-calls.js';
 import { type Counts, type FaultPlan, faultPlan, KINDS, type Kind } from './kinds.js';
-import { inLayers, type Run } from './order.js';
+import { groupsOf, inLayers, nextTask, type Run } from './order.js';
 
 const kindOf = (wanted: string): Kind => KINDS.find(({ name }) => name === wanted) as Kind;
 
@@ -79,4 +79,20 @@ test('runs come from coarse to fine: the first ones of each sort are far apart, 
     ['open 1', 'open 129', 'open 65', 'open 33', 'sync 1'],
   );
   assert.ok(layered.findLastIndex(({ kind }) => kind.name === 'sync') < 25);
+});
+
+test('groups hold every run once, none runs of two places, and workers keep to a prepared folder while there are as many of them', () => {
+  const runsOf = (place: Run['place'], most: number): Run[] =>
+    Array.from({ length: most }, (_, at) => ({ place, phase: 'work', kind: kindOf('open'), mode: 'once', n: at + 1 }));
+  const runs = [...runsOf('one', 7), ...runsOf('first', 3)];
+  const groups = groupsOf(runs, 4);
+  assert.deepEqual(
+    groups.map((group) => group.map(({ place, n }) => `${place} ${n}`).join()),
+    ['one 1,one 2,one 3,one 4', 'one 5,one 6,one 7', 'first 1,first 2,first 3'],
+  );
+  const waiting = ['1-work', '2-work', '1-start', '1-work'];
+  assert.equal(nextTask(waiting, null, ['1-work', null]), 1);
+  assert.equal(nextTask(waiting, '1-start', ['1-work', '2-work']), 2);
+  assert.equal(nextTask(['1-work'], '1-start', ['1-work', '2-work']), 0, 'at the end each helps');
+  assert.equal(nextTask(waiting, '1-start', ['1-work']), 0, 'with too few workers the order counts');
 });

@@ -19,6 +19,8 @@ export const CALLS = [
   'mmap',
   'mremap',
   'clone',
+  // Below /proc and /sys.
+  'openat of figures',
 ] as const;
 export type Call = (typeof CALLS)[number];
 
@@ -44,6 +46,15 @@ export interface Kind {
 
 export const KINDS: readonly Kind[] = [
   { name: 'open', what: 'open', calls: ['openat'], once: 'EMFILE', whiles: 'ENFILE', filesOnly: false, runtimeMayEnd: false },
+  {
+    name: 'figures',
+    what: 'open of figures of the system',
+    calls: ['openat of figures'],
+    once: 'EMFILE',
+    whiles: 'ENFILE',
+    filesOnly: false,
+    runtimeMayEnd: false,
+  },
   {
     name: 'write',
     what: 'write to files',

@@ -8,8 +8,22 @@ import { scriptOptions } from '../../script-options.js';
 import { ENDINGS, type Ending, type RunReport } from './ending.js';
 import { noFailingCalls } from './failing-calls.js';
 import { KINDS, MODES } from './kinds.js';
-import { groupsOf, inLayers, nameOf, PHASES, type Phase, PLACES, type Place, type Run, sortOf, sorts } from './order.js';
+import {
+  folderOf,
+  groupsOf,
+  inLayers,
+  nameOf,
+  nextTask,
+  PHASES,
+  type Phase,
+  PLACES,
+  type Place,
+  type Run,
+  sortOf,
+  sorts,
+} from './order.js';
 import { Runs, TOGETHER_MAX } from './run.js';
+import { ticksOf } from './world.js';
 
 const USAGE = `npm run faults -- [options]: the N-th call to the system of each kind fails, for all N, while a node or two work or start
 
@@ -18,7 +32,7 @@ const USAGE = `npm run faults -- [options]: the N-th call to the system of each 
   --sample N                     N runs of each sort, by chance
   --only NAME,NAME               runs by name, as one.work.write.once.17
   --alone                        each run in a folder and processes of its own, instead of ${TOGETHER_MAX} in one folder
-  --side-by-side N               N folders at once (3)
+  --side-by-side N               N folders at once (4)
   --places one,first,second      a node of its own, the first or the second of two
   --phases work,start            while it works, while it starts
   --kinds open,write             some of ${KINDS.map(({ name }) => name).join()}
@@ -35,7 +49,7 @@ const values = scriptOptions(USAGE, {
   only: { type: 'string' },
   count: { type: 'boolean', default: false },
   alone: { type: 'boolean', default: false },
-  'side-by-side': { type: 'string', default: '3' },
+  'side-by-side': { type: 'string', default: '4' },
   places: { type: 'string', default: PLACES.join() },
   phases: { type: 'string', default: PHASES.join() },
   kinds: { type: 'string', default: KINDS.map(({ name }) => name).join() },
@@ -88,7 +102,7 @@ say(`seed ${values.seed}; data and stories in ${folder}`);
 /** One for each folder of which several are in use at once. */
 const lanes = Array.from({ length: Math.max(1, Number(values['side-by-side'])) }, (_, at) => {
   const story = (line: string): void => appendFileSync(join(folder, `story-${at + 1}.log`), `${line}\n`);
-  return { runs: new Runs(join(folder, `runs-${at + 1}`), story), story };
+  return { runs: new Runs(join(folder, `runs-${at + 1}`), story), story, has: null as string | null };
 });
 type Lane = (typeof lanes)[number];
 
@@ -100,6 +114,7 @@ await inLanes(
   places
     .flatMap((place) => phases.map((phase) => ({ place, phase })))
     .filter(({ place, phase }) => counts[`${place}.${phase}`] === undefined),
+  folderOf,
   async ({ runs }, { place, phase }) => {
     const { all: calls, most } = await runs.count(place, phase);
     const own = KINDS.map(({ name }) => [name, { most: most.get(name) ?? 0, all: calls.get(name) ?? 0 }] as const);
@@ -139,40 +154,56 @@ say(`${all.length} runs exist, ${made.size} were made before, ${chosen.length} a
 if (values.count) process.exit(0);
 
 const deadline = performance.now() + Number(values.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
-const cpuBefore = cpuSeconds();
+const cpuBefore = { tool: ticksOf('self'), all: ticksOf('self', true) };
 /** Runs that found something together and nothing alone. */
 let onlyTogether = 0;
 /** Runs during which something went wrong that was none of theirs. */
 let notMade = 0;
 const groups = groupsOf(chosen, values.alone ? 1 : TOGETHER_MAX);
-await inLanes(groups, async (lane, group) => {
-  for (let rest: readonly Run[] = group; rest.length > 0 && performance.now() <= deadline; ) {
-    const reports = await carryOut(lane, rest).catch((error: Error) => error);
-    if (reports instanceof Error) {
-      notMade += rest.length;
-      say(`!!! not made: npm run faults -- --only ${rest.map(nameOf).join()}: ${reports.stack}`);
-      return;
+await inLanes(
+  groups,
+  ([first]) => folderOf(first as Run),
+  async (lane, group) => {
+    for (let rest: readonly Run[] = group; rest.length > 0 && performance.now() <= deadline; ) {
+      const reports = await carryOut(lane, rest).catch((error: Error) => error);
+      if (reports instanceof Error) {
+        notMade += rest.length;
+        say(`!!! not made: npm run faults -- --only ${rest.map(nameOf).join()}: ${reports.stack}`);
+        return;
+      }
+      const own = rest.slice(0, reports.length);
+      rest = rest.slice(reports.length);
+      tell(own, reports);
+      if (reports.length === 1 || reports.every(({ findings }) => findings.length === 0)) keep(own, reports);
+      else await eachAlone(lane, own);
     }
-    const own = rest.slice(0, reports.length);
-    rest = rest.slice(reports.length);
-    tell(own, reports);
-    if (reports.length === 1 || reports.every(({ findings }) => findings.length === 0)) keep(own, reports);
-    else await eachAlone(lane, own);
-  }
-});
+  },
+);
 table();
 const wrong = lines.filter(({ findings }) => findings.length > 0).length;
 const count = lines.length - before.length;
 say(`${count} of ${chosen.length} runs, ${wrong} with findings, ${onlyTogether} times findings of runs together and of none alone`);
-say(`${((cpuSeconds() - cpuBefore) / Math.max(1, count)).toFixed(2)} s of CPU a run`);
+const secondsEach = (ticks: number): string => (ticks / 100 / Math.max(1, count)).toFixed(2);
+say(
+  `${secondsEach(ticksOf('self', true) - cpuBefore.all)} s of CPU a run, ${secondsEach(ticksOf('self') - cpuBefore.tool)} s of it of this script`,
+);
 process.exit(wrong + onlyTogether + notMade === 0 ? 0 : 1);
 
-/** Carries out tasks, each in a folder that is free. */
-async function inLanes<Task>(tasks: readonly Task[], act: (lane: Lane, task: Task) => Promise<void>): Promise<void> {
+/** Carries out tasks, each in a folder that is free. folderFor: which prepared folder a task needs. */
+async function inLanes<Task>(
+  tasks: readonly Task[],
+  folderFor: (task: Task) => string,
+  act: (lane: Lane, task: Task) => Promise<void>,
+): Promise<void> {
   const waiting = [...tasks];
   await Promise.all(
     lanes.map(async (lane) => {
-      for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) await act(lane, task);
+      while (waiting.length > 0) {
+        const others = lanes.filter((other) => other !== lane).map(({ has }) => has);
+        const [task] = waiting.splice(nextTask(waiting.map(folderFor), lane.has, others), 1) as [Task];
+        lane.has = folderFor(task);
+        await act(lane, task);
+      }
     }),
   );
 }
@@ -187,13 +218,6 @@ async function eachAlone(lane: Lane, own: readonly Run[]): Promise<void> {
     found += alone.filter(({ findings }) => findings.length > 0).length;
   }
   if (found === 0) onlyTogether += 1;
-}
-
-/** Of this process and those that it has waited for. */
-function cpuSeconds(): number {
-  const [, fields = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ');
-  const ticks = fields.split(' ').slice(11, 15);
-  return ticks.reduce((sum, tick) => sum + Number(tick), 0) / 100;
 }
 
 function keep(own: readonly Run[], reports: readonly RunReport[]): void {

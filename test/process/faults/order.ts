@@ -65,6 +65,22 @@ export function groupsOf(runs: readonly Run[], most: number): Run[][] {
   return groups.sort((a, b) => placeOf(a) - placeOf(b));
 }
 
+/** Which prepared folder a place and a phase need: to prepare one costs as much as many runs. */
+export function folderOf({ place, phase }: Pick<Run, 'place' | 'phase'>): string {
+  return `${place === 'one' ? 1 : 2}-${phase}`;
+}
+
+/**
+ * Which of the waiting tasks one of several workers takes: the first that needs the folder of the one that it has had, or else one that no other
+ * worker has. Where there are fewer workers than folders, it is the first one, so that no sort waits for the end. own: null before the first task.
+ */
+export function nextTask(waiting: readonly string[], own: string | null, others: readonly (string | null)[]): number {
+  if (others.length + 1 < new Set([...waiting, own, ...others].filter((folder) => folder !== null)).size) return 0;
+  const same = own === null ? -1 : waiting.indexOf(own);
+  const free = waiting.findIndex((folder) => !others.includes(folder));
+  return same >= 0 ? same : Math.max(0, free);
+}
+
 function by(runs: readonly Run[], keyOf: (run: Run) => string): Map<string, Run[]> {
   const found = new Map<string, Run[]>();
   for (const run of runs) {

@@ -38,9 +38,11 @@ import {
   writeProgram,
 } from './world.js';
 
-const START_MS = 30_000;
+/** A node that does nothing for so long waits for ever. */
+const START_IDLE_MS = 20_000;
 /** Threads keep the code that they have compiled when they have lived for so long (ops/kept-code.cjs). Those of the runs rarely do. */
 const CODE_KEPT_MS = 5000;
+const PREPARE_TRIES = 3;
 const SETTLED_UNDER_FAULTS_MS = 10_000;
 
 /** Runs that share a process or a folder. */
@@ -214,7 +216,7 @@ export class Runs {
   ): Promise<{ readonly report: RunReport; readonly lives: boolean }> {
     const tally = newTally();
     const faulty = world.nodes[at] as WorldNode;
-    const ready = await becomesReady(faulty, START_MS);
+    const ready = await becomesReady(faulty, START_IDLE_MS);
     if (ready) {
       // As far as it comes to it under faults.
       await settled(world, [...model.collections.keys()], SETTLED_UNDER_FAULTS_MS).catch(() => {});
@@ -279,38 +281,58 @@ export class Runs {
 
   async #prepare(nodes: Nodes, count: number): Promise<Prepared> {
     const key = `${nodes}-${count}`;
-    const known = this.#prepared.get(key);
-    if (known !== undefined) return known;
+    let prepared = this.#prepared.get(key);
+    // What a machine that is too busy may refuse is tried again.
+    for (let tries = 1; prepared === undefined; tries++)
+      try {
+        prepared = await this.#newlyPrepared(nodes, count, key);
+      } catch (error) {
+        if (tries === PREPARE_TRIES) throw error;
+        this.story(`not prepared: ${(error as Error).stack}`);
+      }
+    this.#prepared.set(key, prepared);
+    return prepared;
+  }
+
+  async #newlyPrepared(nodes: Nodes, count: number, key: string): Promise<Prepared> {
     // Paths and ports are kept in the files, so everything happens in the folder of the runs.
     const folder = join(this.folder, 'run');
     const before = join(this.folder, `before-${key}`);
     const killed = join(this.folder, `killed-${key}`);
     rmSync(folder, { recursive: true, force: true });
     const model = Model.empty(count);
-    let world = await startWorld(nodes, folder, this.#program);
-    await settled(world, []);
-    if (!this.#isDirect) {
-      const { pid } = world.nodes[0] as WorldNode;
-      writeCommand(this.folder, commandOf(pid, [...variablesFor(this.#library), ...VARIABLES], NODE_OPTIONS));
-      this.#isDirect = true;
-    }
-    const of = { nodes };
-    for (const set of sets(count)) await workload(world, of, model, newTally(), set, PATIENT_WAIT_SEC).prepare();
-    await ended(world);
-    copyFolder(folder, before);
-    world = await startWorld(nodes, folder, this.#program);
-    await settled(world, [...model.collections.keys()]);
-    if (!this.#isWarm) await sleep(CODE_KEPT_MS);
-    this.#isWarm = true;
-    const killedModel = model.copy();
-    const first = workload(world, of, killedModel, newTally(), 0, PATIENT_WAIT_SEC);
-    await first.begin();
-    await first.leaveUnapplied();
-    await world.close();
+    const killedModel = await this.#inWorld(nodes, folder, async (world) => {
+      await settled(world, []);
+      if (!this.#isDirect) {
+        const { pid } = world.nodes[0] as WorldNode;
+        writeCommand(this.folder, commandOf(pid, [...variablesFor(this.#library), ...VARIABLES], NODE_OPTIONS));
+        this.#isDirect = true;
+      }
+      for (const set of sets(count)) await workload(world, { nodes }, model, newTally(), set, PATIENT_WAIT_SEC).prepare();
+      await ended(world);
+      copyFolder(folder, before);
+      return model.copy();
+    });
+    await this.#inWorld(nodes, folder, async (world) => {
+      await settled(world, [...model.collections.keys()]);
+      if (!this.#isWarm) await sleep(CODE_KEPT_MS);
+      this.#isWarm = true;
+      const first = workload(world, { nodes }, killedModel, newTally(), 0, PATIENT_WAIT_SEC);
+      await first.begin();
+      await first.leaveUnapplied();
+    });
     copyFolder(folder, killed);
-    const prepared = { nodes, sets: count, before, model, killed, killedModel };
-    this.#prepared.set(key, prepared);
-    return prepared;
+    return { nodes, sets: count, before, model, killed, killedModel };
+  }
+
+  /** Starts a world, acts in it, and kills what runs of it then. */
+  async #inWorld<Value>(nodes: Nodes, folder: string, act: (world: World) => Promise<Value>): Promise<Value> {
+    const world = await startWorld(nodes, folder, this.#program);
+    try {
+      return await act(world);
+    } finally {
+      await world.close();
+    }
   }
 
   #tellLogs(world: World): void {

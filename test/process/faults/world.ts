@@ -30,7 +30,8 @@ export interface World {
   close(): Promise<void>;
 }
 
-const READY_MS = 150_000;
+/** A start without faults, also on a machine that has hardly a moment for it. */
+const READY_MS = 600_000;
 
 /** In the folder of the program: words of the command that starts a node without the launcher, which asks each Node.js for its version. */
 const DIRECT = 'direct.txt';
@@ -119,10 +120,16 @@ export async function launchWorld(nodes: Nodes, folder: string, program: string)
   };
 }
 
-/** Whether it has become ready; false: it ended before, or is not after `timeoutMs`. */
-export async function becomesReady(node: WorldNode, timeoutMs: number): Promise<boolean> {
-  const deadline = performance.now() + timeoutMs;
-  while (node.exit() === null && performance.now() < deadline) {
+/**
+ * Whether it has become ready; false: it ended before, or it has neither done anything for `idleMs` nor become ready meanwhile, or is not ready after
+ * `READY_MS`. On a busy machine a start takes long, and is no idle one.
+ */
+export async function becomesReady(node: WorldNode, idleMs = READY_MS): Promise<boolean> {
+  const deadline = performance.now() + READY_MS;
+  let worked = { ticks: 0, at: performance.now() };
+  while (node.exit() === null && performance.now() < deadline && performance.now() < worked.at + idleMs) {
+    const ticks = ticksOf(node.pid);
+    if (ticks > worked.ticks) worked = { ticks, at: performance.now() };
     // Each question costs a process that starts some milliseconds.
     if (!node.log().includes('Troupe is listening')) {
       await sleep(20);
@@ -134,6 +141,19 @@ export async function becomesReady(node: WorldNode, timeoutMs: number): Promise<
     await sleep(50);
   }
   return false;
+}
+
+/** CPU time of a process, in hundredths of a second; 0 when it is not there any more. */
+export function ticksOf(pid: number | 'self', waitedFor = false): number {
+  try {
+    const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    return fields
+      .split(' ')
+      .slice(11, waitedFor ? 15 : 13)
+      .reduce((sum, ticks) => sum + Number(ticks), 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** Starts a world of which all nodes must become ready. Rejects with what one printed that does not. */
@@ -150,7 +170,7 @@ export async function startWorld(nodes: Nodes, folder: string, program: string):
 
 /** Rejects with what a node printed that is not ready in time. */
 export async function mustBecomeReady(node: WorldNode): Promise<void> {
-  if (await becomesReady(node, READY_MS)) return;
+  if (await becomesReady(node)) return;
   const ended = node.exit();
   const how = ended === null ? `is not ready after ${READY_MS} ms` : `ended before it was ready: ${JSON.stringify(ended)}`;
   throw new Error(`node ${node.number} ${how}; the end of its log:\n${node.log().slice(-2000)}`);
