@@ -123,7 +123,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   readonly file: string;
   /** Nothing was ever committed to it before. */
   readonly isNew: boolean;
-  private readonly root: RootDatabase<Uint8Array, Uint8Array>;
+  private root: RootDatabase<Uint8Array, Uint8Array>;
   private readonly room: MapRoom;
   private readonly writeRoom: WriteRoom;
   private readonly owned: OwnedFolder | null;
@@ -132,6 +132,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   private open: OpenWrite | null = null;
   /** Within `write`. */
   private isWriting = false;
+  /** Readers could not be told that the file has been replaced. */
+  private isLost = false;
   /** As of this commit. */
   private knownSpace: { readonly transaction: number; readonly space: DatabaseSpace } | null = null;
 
@@ -264,14 +266,19 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** A second transaction would become a part of the open one. */
   private mustBeFree(): void {
     invariant(this.open === null, 'Slice-S4', () => `${this.folder} is written while a transaction is open`);
+    if (this.isLost) throw this.closedToWrites();
   }
 
   /** Returns the transaction's number. */
   private hasBegun(): number {
     const number = this.root.getWriteTxnId();
-    if (number === 0) throw new LmdbError(`${this.folder} takes no more writes until it is opened again`, true);
+    if (number === 0) throw this.closedToWrites();
     this.beginRoom();
     return number;
+  }
+
+  private closedToWrites(cause?: unknown): LmdbError {
+    return new LmdbError(`${this.folder} takes no more writes until it is opened again`, true, cause);
   }
 
   private notCommitted(number: number, error: unknown): TroupeError {
@@ -386,6 +393,36 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     const used = [...stats, first.root, first.free].reduce((sum, tree) => sum + pagesOf(tree), META_PAGES);
     const pages = mapOf(this.root).lastPageNumber + 1;
     return { bytes: pages * first.pageSize, freeBytes: Math.max(0, pages - used) * first.pageSize };
+  }
+
+  /** Number of the newest commit. */
+  get lastCommit(): number {
+    return mapOf(this.root).lastTxnId;
+  }
+
+  /**
+   * Goes on in the file of `copy`, which has taken the place of this environment's file: `copy` itself is not used any more. keep: makes sure
+   * that the file stays in its place. Threads that read the replaced file go on to do so until they see its last commit, which is this `record`
+   * (Room-R10). Errors: `LmdbError`, fatal: what would be written to the new file might be lost, or not seen.
+   */
+  async continueIn(copy: Environment<Name>, record: LmdbEntry & { readonly database: Name }, keep: () => void): Promise<void> {
+    this.mustBeFree();
+    const { root } = this;
+    const { database, key, value } = record;
+    const table = this.tables[database];
+    this.root = copy.root;
+    this.tables = copy.tables;
+    this.knownSpace = null;
+    this.beginRoom();
+    try {
+      keep();
+      root.transactionSync(() => table.putSync(key, value));
+    } catch (error) {
+      this.isLost = true;
+      throw this.closedToWrites(error);
+    } finally {
+      await root.close();
+    }
   }
 
   async close(): Promise<void> {

@@ -16,8 +16,11 @@ const FREE_BYTES_MIN = 4 * 2 ** 20;
 /** So much stays free on the disk beside the copy. */
 const SPARE_BYTES = 8 * 2 ** 20;
 const FILE = 'data.mdb';
+const LOCK_FILE = 'lock.mdb';
+/** Folder of the copy in that of the replica. */
+const COPY = 'compact';
 
-/** Puts the copy in the place of the file. Returns its bytes. */
+/** Puts the copy in the place of the file. Returns its bytes. Errors: of the system; the file is the old one or the copy, whole. */
 export type Replacement = () => number;
 
 /** Whether a copy without free pages is worth its while: at most as much is copied as is given back. */
@@ -35,32 +38,59 @@ export function hasRoomForCopy({ bytes, freeBytes }: DatabaseSpace, diskFreeByte
  * the copy in its place once the environment is closed; null if it is not worth it or not possible: then the file stays. warn: gets why.
  */
 export async function compactCopy(environment: Environment, folder: string, warn: (message: string) => void): Promise<Replacement | null> {
-  const target = path.join(folder, 'compact');
-  if (fs.existsSync(target)) fs.rmSync(target, { recursive: true, force: true });
-  const space = environment.space();
-  if (!isWorthCompacting(space)) return null;
+  removeCopy(folder);
+  if (!isWorthCompacting(environment.space())) return null;
+  const copy = await openCompactCopy(environment, folder, warn);
+  if (copy === null) return null;
+  await copy.close();
+  return () => {
+    moveCopyInPlace(folder);
+    keepCopyInPlace(folder);
+    return fs.statSync(path.join(folder, 'lmdb', FILE)).size;
+  };
+}
+
+/**
+ * The compact copy as an environment. threads: that may read it; this one unless given. Null where it is not possible, or something was committed
+ * meanwhile, which the copy may lack. warn: gets what went wrong.
+ */
+export async function openCompactCopy(
+  environment: Environment,
+  folder: string,
+  warn: (message: string) => void,
+  threads?: number,
+): Promise<Environment | null> {
+  const target = path.join(folder, COPY);
+  const { lastCommit } = environment;
   try {
-    if (!hasRoomForCopy(space, freeBytes(folder))) return null;
+    removeCopy(folder);
+    if (!hasRoomForCopy(environment.space(), freeBytes(folder))) return null;
     fs.mkdirSync(target);
     await environment.backup(target, true);
-    await settle(environment, target);
-    return () => replace(target, folder);
+    if (environment.lastCommit === lastCommit) return await openSettled(environment, target, threads);
   } catch (error) {
     rethrowBroken(error);
-    fs.rmSync(target, { recursive: true, force: true });
     warn(`its database cannot be made smaller: ${String(error)}`);
-    return null;
   }
+  removeCopy(folder);
+  return null;
+}
+
+/** Removes what there is of a copy. Errors: of the system. */
+export function removeCopy(folder: string): void {
+  const target = path.join(folder, COPY);
+  if (fs.existsSync(target)) fs.rmSync(target, { recursive: true, force: true });
 }
 
 /**
  * Compares the copy with what it is of, and commits twice: LMDB's copy has meta pages that do not follow each other, which a later start would
  * take for damage.
  */
-async function settle(environment: Environment, target: string): Promise<void> {
-  const copy = Environment.open(target, () => {
+async function openSettled(environment: Environment, target: string, threads?: number): Promise<Environment> {
+  const isEmpty = (): never => {
     throw new Error(`the copy in ${target} is empty`);
-  });
+  };
+  const copy = Environment.open(target, isEmpty, DATABASES, threads);
   try {
     const state = environment.get('meta', STATE_KEY);
     const copied = copy.get('meta', STATE_KEY);
@@ -68,21 +98,27 @@ async function settle(environment: Environment, target: string): Promise<void> {
     for (const database of DATABASES)
       if (copy.entryCount(database) !== environment.entryCount(database)) throw new Error(`the copy lacks records of \`${database}\``);
     for (let commits = 0; commits < 2; commits++) copy.write(() => copy.put('meta', STATE_KEY, state));
-  } finally {
+    return copy;
+  } catch (error) {
     await copy.close();
+    throw error;
   }
 }
 
-/** No thread has the environment open. Errors: of the system; the file is the old one or the copy, whole. */
-function replace(target: string, folder: string): number {
+/**
+ * Puts the copy in the place of the file. Whoever has the file open goes on to read it, and whoever opens it from now on reads the copy. Its lock
+ * file comes along: the other one knows transactions of the other file. Errors: of the system; the file stays.
+ */
+export function moveCopyInPlace(folder: string): void {
   // The copy counts its transactions on its own, and a record of an earlier one might seem to fit a later one.
   removeSleepRecord(folder);
   syncFolderNow(folder);
   const lmdb = path.join(folder, 'lmdb');
-  fs.renameSync(path.join(target, FILE), path.join(lmdb, FILE));
-  // It knows transactions of the old file.
-  fs.rmSync(path.join(lmdb, 'lock.mdb'), { force: true });
-  syncFolderNow(lmdb);
-  fs.rmSync(target, { recursive: true, force: true });
-  return fs.statSync(path.join(lmdb, FILE)).size;
+  for (const file of [LOCK_FILE, FILE]) fs.renameSync(path.join(folder, COPY, file), path.join(lmdb, file));
+}
+
+/** The copy is in its place for good when this returns. Errors: of the system. */
+export function keepCopyInPlace(folder: string): void {
+  syncFolderNow(path.join(folder, 'lmdb'));
+  removeCopy(folder);
 }

@@ -12,9 +12,7 @@ let cpus: number | undefined;
 
 /** Opens or makes the environment of the replica in `folder`, with a smaller file if that is worth it (Room-R6). */
 export async function openEnvironment(folder: string, readers: number, warn: (message: string) => void): Promise<Environment> {
-  // Besides the readers: its writer, and builders.
-  cpus ??= os.availableParallelism();
-  const threads = readers + cpus + 1;
+  const threads = threadsReading(readers);
   const open = (): Environment => Environment.open(path.join(folder, 'lmdb'), writeFirstRecords, DATABASES, threads);
   const environment = open();
   let replace: Replacement | null;
@@ -28,6 +26,12 @@ export async function openEnvironment(folder: string, readers: number, warn: (me
   await environment.close();
   replace();
   return open();
+}
+
+/** Number of threads that may read an environment: the readers, its writer, and builders. */
+export function threadsReading(readers: number): number {
+  cpus ??= os.availableParallelism();
+  return readers + cpus + 1;
 }
 
 /** Removes what a replica that was never made to the end has left (Room-R2): LMDB may not survive its file. */

@@ -1,6 +1,7 @@
 /** The LMDB environment of a replica for threads that do not write it: the state, and the appendable segments' records. */
 
 import path from 'node:path';
+import { rethrowBroken } from '../../protocols/invariant.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { FieldIndex } from '../../query/filter/source.js';
 import { afterPrefix, type LmdbEntry, SnapshotReader } from '../disk/lmdb.js';
@@ -8,6 +9,7 @@ import {
   damagedRecord,
   decodeReplicaState,
   ID_KEY_BYTES,
+  isLeftState,
   MANIFEST_KEY,
   rowKey,
   STATE_KEY,
@@ -39,6 +41,8 @@ export interface ReplicaView {
    * released.
    */
   fieldIndex(segment: number, field: string, rows: number): FieldIndex | undefined;
+  /** Lets go of a file that another one has replaced (Room-R10), which keeps its room on the disk until then. */
+  leaveReplaced(): void;
   close(): Promise<void>;
 }
 
@@ -47,25 +51,44 @@ export interface ReplicaView {
  * `initChecksum` must have been awaited in this thread. Errors: `storage`.
  */
 export function openReplicaView(folder: string): ReplicaView {
-  const reader = SnapshotReader.openReadOnly(path.basename(folder) === 'lmdb' ? folder : path.join(folder, 'lmdb'));
-  return new LmdbReplicaView(reader);
+  return new LmdbReplicaView(path.basename(folder) === 'lmdb' ? folder : path.join(folder, 'lmdb'));
 }
 
 class LmdbReplicaView implements ReplicaView {
+  private reader: SnapshotReader;
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
   private generation = -1;
   private fieldsGeneration = -1;
   private fields: ReadonlyMap<string, ManifestField> = new Map();
 
-  constructor(private readonly reader: SnapshotReader) {}
+  constructor(private readonly folder: string) {
+    this.reader = SnapshotReader.openReadOnly(folder);
+  }
 
   refresh(): StateRecord {
-    this.reader.refresh();
-    const record = this.reader.peek('meta', STATE_KEY);
-    if (record === undefined) throw damagedRecord('meta/state');
+    let record = this.newestState();
+    if (isLeftState(record)) {
+      this.reopen();
+      record = this.newestState();
+    }
     const state = decodeReplicaState(record);
     this.generation = state.generation;
     return state;
+  }
+
+  private newestState(): Uint8Array {
+    this.reader.refresh();
+    const record = this.reader.peek('meta', STATE_KEY);
+    if (record === undefined) throw damagedRecord('meta/state');
+    return record;
+  }
+
+  /** A smaller file is in the place of the one that is read (Room-R10). */
+  private reopen(): void {
+    const { reader } = this;
+    reader.release();
+    this.reader = SnapshotReader.openReadOnly(this.folder);
+    reader.close().catch(() => {});
   }
 
   release(): void {
@@ -102,6 +125,16 @@ class LmdbReplicaView implements ReplicaView {
   fieldIndex(segment: number, field: string, rows: number): FieldIndex | undefined {
     const known = this.knownFields().get(field);
     return known && appendableFieldIndex(this.reader, segment, known.number, known.schema, rows);
+  }
+
+  leaveReplaced(): void {
+    try {
+      if (isLeftState(this.newestState())) this.reopen();
+    } catch (error) {
+      // Whoever reads next is told.
+      rethrowBroken(error);
+    }
+    this.release();
   }
 
   async close(): Promise<void> {

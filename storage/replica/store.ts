@@ -6,7 +6,7 @@
 
 import path from 'node:path';
 import { TroupeError } from '../../protocols/errors.js';
-import { invariant, rethrowBroken } from '../../protocols/invariant.js';
+import { invariant } from '../../protocols/invariant.js';
 import type { CollectionConfig, FieldSchema } from '../../protocols/model/collection.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { LogReach, LogTag } from '../../protocols/model/shard-log.js';
@@ -14,7 +14,7 @@ import { AppendFolder } from '../disk/append-file.js';
 import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, markMade } from '../disk/format-marker.js';
-import type { DatabaseSpace, Environment } from '../disk/lmdb.js';
+import type { Environment } from '../disk/lmdb.js';
 import type { FilePages } from '../memory/system-calls.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { tendOriginals } from '../segment/mapped-originals.js';
@@ -32,6 +32,7 @@ import { Builds } from './builds.js';
 import { makeCheckpoint } from './checkpoint.js';
 import { compactCopy } from './compact.js';
 import { Copies, type CopiesHost } from './copies.js';
+import { DatabaseFile, type DatabaseFileHost } from './database-file.js';
 import { defersRows, holdReplaced, settleDeferred } from './deferral.js';
 import { FORMAT, hasNewestIndexes, READABLE_FORMATS } from './formats.js';
 import { loadReplica } from './load.js';
@@ -70,16 +71,13 @@ export interface ReplicaHooks {
   readonly scans?: FilterScans;
 }
 
-/** For so long the figures of the database are taken for those of now. */
-const SPACE_AGE_MS = 5000;
-
 /** With so many segments, no further one is made for `default_segment_number` or `max_segment_size`: each read looks at all of them. */
 const SEGMENTS_MADE_MAX = 64;
 
 /** Most bytes of operations that are replayed in one transaction. */
 const REPLAY_BYTES_MAX = 16 * 2 ** 20;
 
-export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLogHost, RetainingHost, CopiesHost {
+export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLogHost, RetainingHost, CopiesHost, DatabaseFileHost {
   readonly environment: Environment;
   readonly rowFiles: AppendFolder;
   readonly openCommit: number;
@@ -98,14 +96,13 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   /** The checkpoint that is being made; no file is removed until it ends. Null if none is. */
   copying: Promise<ReplicaCheckpoint> | null = null;
   lastWriteMs = 0;
-  /** What the database had when it was looked at last. */
-  private space: (DatabaseSpace & { readonly readMs: number }) | null = null;
   /** The figures before the operation of which some slices are applied. */
   private heldStats: ReplicaStats | null = null;
   /** A transaction with pauses has begun and not ended. */
   private isChanging = false;
   readonly retiring: RetiredSegments;
   readonly builds: Builds;
+  readonly file: DatabaseFile;
 
   private constructor(
     spec: ReplicaSpec,
@@ -130,6 +127,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     this.retention = new LogRetention(this);
     this.log = new ReplicaLog(this);
     this.copies = new Copies(this);
+    this.file = new DatabaseFile(this);
   }
 
   /**
@@ -158,7 +156,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       if (isMade) markMade(spec.folder, FORMAT);
       await store.begin(loaded.repairs);
       // LMDB tells of damage that it met on the way.
-      store.readSpace();
+      store.file.read();
       if (!isMade) markMade(spec.folder, FORMAT);
       return store;
     } catch (error) {
@@ -218,6 +216,10 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
 
   get unfinished(): Unfinished | null {
     return this.shape.unfinished;
+  }
+
+  now(): number {
+    return this.hooks.now();
   }
 
   beginSlice(): IsOver {
@@ -418,6 +420,25 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     }, false);
   }
 
+  get folder(): string {
+    return this.spec.folder;
+  }
+
+  get readers(): number {
+    return this.spec.readers;
+  }
+
+  /** Its database is read, or will have more to give back soon. */
+  get isBusy(): boolean {
+    return this.copying !== null || this.isChanging || this.shape.segments.some(({ building }) => building);
+  }
+
+  /** Goes on in a smaller file of its database if one has been made (`DatabaseFile`). Errors: `storage`. */
+  async takeSmallerFile(): Promise<void> {
+    // Readers hear of the generation again: those that read nothing let go of the file that was.
+    if (await this.file.takeCopy()) this.hooks.published(this.shape.generation);
+  }
+
   /** The first of these points that does not exist once everything logged is applied; null if all exist. */
   missing(ids: readonly PointId[]): PointId | null {
     this.operations.apply();
@@ -549,7 +570,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       queuedOperations: operations.waiting,
       commits: this.commits,
       walBytes: wal.bytes,
-      database: this.databaseSpace(),
+      database: this.file.figures(),
       ...(this.retention.isCheckpointLost ? { lostCheckpoint: true } : {}),
       lastWriteMs,
       position: log.position,
@@ -559,29 +580,6 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       ...(held ?? { key: this.spec.key, ...pointFigures(shape.segments, shape.manifest, this.config) }),
       ...figures,
     };
-  }
-
-  /** A few calls of LMDB for each database: not for each commit. */
-  private databaseSpace(): DatabaseSpace | null {
-    const nowMs = this.hooks.now();
-    if (this.space === null || nowMs - this.space.readMs >= SPACE_AGE_MS) {
-      try {
-        return this.readSpace();
-      } catch (error) {
-        rethrowBroken(error);
-        // Every answer takes figures along, and has to be given whatever LMDB met.
-        return null;
-      }
-    }
-    const { bytes, freeBytes } = this.space;
-    return { bytes, freeBytes };
-  }
-
-  /** Errors: `storage` if LMDB has met damage. */
-  private readSpace(): DatabaseSpace {
-    const space = this.environment.space();
-    this.space = { ...space, readMs: this.hooks.now() };
-    return space;
   }
 
   /** Number of points whose newest row readers do not see yet. */
@@ -595,6 +593,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
    */
   async close(sleeps = false, isSound = true): Promise<ReplicaStats> {
     await this.copying?.catch(() => {});
+    await this.file.close();
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
     this.retiring.close();
     this.rowFiles.close();

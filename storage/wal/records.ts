@@ -99,6 +99,13 @@ export const DELETED_BLOCK_ROWS = 4096;
 export const STATE_KEY = Buffer.from('state');
 export const MANIFEST_KEY = Buffer.from('manifest');
 
+/** In place of the state record in a file that another one has replaced (Room-R10); never in a file that can still be found. */
+export const LEFT_STATE = Uint8Array.of(0);
+
+export function isLeftState(record: Uint8Array): boolean {
+  return record.length === LEFT_STATE.length;
+}
+
 /** Start of the keys of a segment in every database but `wal` and `meta`. */
 export function segmentPrefix(segment: number): Buffer {
   const key = Buffer.allocUnsafe(4);

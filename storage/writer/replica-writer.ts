@@ -11,6 +11,7 @@ import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usa
 import { LmdbError } from '../disk/lmdb.js';
 import type { FilePages } from '../memory/system-calls.js';
 import type { SeenScans } from '../reader/seen-scans.js';
+import { FILE_LOOK_EVERY_MS } from '../replica/database-file.js';
 import type { LogRetention } from '../replica/log-retention.js';
 import { type Pause, pauseOver } from '../replica/operations.js';
 import type { IsOver } from '../replica/slices.js';
@@ -122,6 +123,10 @@ export class ReplicaWriter implements KeptLog {
   /** The main thread has been told that nothing can be written any more. */
   private fatalReported = false;
   private purgeNeeded = false;
+  /** The file of the database is looked at after a while (`DatabaseFile`). */
+  private willLook = false;
+  /** There is a smaller one, to be taken between two transactions. */
+  private hasSmallerFile = false;
   /** Whether `tendOriginals` is to come again. */
   private willTend = false;
   /** What measured writes that were answered before they are applied come to, and came to since the replica was opened here. */
@@ -164,8 +169,46 @@ export class ReplicaWriter implements KeptLog {
   private endTurn(): void {
     this.scheduled = false;
     this.watchBacklog();
-    if (this.queue.length > 0 || this.purgeNeeded || this.running !== null) this.schedule();
+    if (this.queue.length > 0 || this.purgeNeeded || this.hasSmallerFile || this.running !== null) this.schedule();
     else if (this.store === null) this.onClosed();
+    else this.lookLater(this.store);
+  }
+
+  private lookLater(store: ReplicaStore): void {
+    if (this.willLook || !store.file.wantsLook) return;
+    this.willLook = true;
+    this.port.after(FILE_LOOK_EVERY_MS, () => {
+      if (this.store === store) void this.look(store);
+      else this.willLook = false;
+    });
+  }
+
+  private async look(store: ReplicaStore): Promise<void> {
+    try {
+      this.hasSmallerFile = await store.file.look();
+    } catch (error) {
+      this.port.end(error as BrokenInvariant);
+      return;
+    }
+    this.willLook = false;
+    // Another opening has its own looks.
+    if (this.store === null) this.hasSmallerFile = false;
+    else if (this.hasSmallerFile) this.schedule();
+    else this.lookLater(this.store);
+  }
+
+  private async takeSmallerFile(): Promise<void> {
+    this.hasSmallerFile = false;
+    const { store } = this;
+    if (store === null) return;
+    try {
+      await store.takeSmallerFile();
+    } catch (error) {
+      rethrowBroken(error);
+      this.port.warn(`replica ${this.key}: ${String(error)}`);
+      this.reportFatal(error);
+    }
+    this.port.post({ kind: 'stats', stats: this.statsOf(store) });
   }
 
   /** What is logged and could not be applied is tried again, also when nobody writes (Op-O5). */
@@ -224,7 +267,8 @@ export class ReplicaWriter implements KeptLog {
     if (running !== null && !this.isAskedBetween) {
       if (this.store?.operations.isSlicing === true && this.queue.some(({ kind }) => kind === 'close')) this.breakOff(running);
       else await this.goOn(running);
-    } else if (message === undefined) this.purge();
+    } else if (running === null && this.hasSmallerFile) await this.takeSmallerFile();
+    else if (message === undefined) this.purge();
     else if (isWrite(message)) await this.beginGroup(this.takeGroup());
     else {
       this.queue.shift();

@@ -132,6 +132,7 @@ export class ReplicaReader {
     const used = new Set<number>();
     for (const set of this.sets.values()) for (const handle of set.segments) used.add(handle.id);
     this.dropSegments((id) => used.has(id));
+    this.view?.leaveReplaced();
   }
 
   async close(): Promise<void> {

@@ -278,6 +278,7 @@ const NO_VIEW: ReplicaView = {
   findRow: unexpected,
   scanIds: unexpected,
   fieldIndex: unexpected,
+  leaveReplaced: unexpected,
   close: unexpected,
 };
 
