@@ -56,12 +56,14 @@ export class AppendFolder {
     private readonly isForReading = false,
   ) {
     if (isForReading) return;
+    let found: fs.Stats | undefined;
     try {
-      if (fs.mkdirSync(folder, { recursive: true }) !== undefined) syncFolderNow(path.dirname(folder));
+      found = fs.lstatSync(folder, { throwIfNoEntry: false });
+      if (found === undefined && fs.mkdirSync(folder, { recursive: true }) !== undefined) syncFolderNow(path.dirname(folder));
     } catch (error) {
       throw new AppendError(folder, 'make the folder', error);
     }
-    if (!fs.lstatSync(folder).isDirectory()) throw new DamagedFile(folder, 'is a link or no folder');
+    if (found?.isDirectory() === false) throw new DamagedFile(folder, 'is a link or no folder');
   }
 
   /** The folder, which may be missing, for who changes nothing in it. */

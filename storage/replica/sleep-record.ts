@@ -78,13 +78,23 @@ export async function readSleepRecord(folder: string, key: string): Promise<Repl
   };
 }
 
-/** Whether the record need not be written again: nothing was written since, and LMDB's file is still the one that it tells of. */
+/**
+ * Whether the record need not be written again: nothing was written since, and LMDB's file is still the one that it tells of. The rest of the record
+ * is not looked at, since a torn one does no harm.
+ */
 export function holdsSleepRecord(folder: string): boolean {
-  const record = holdingRecord(folder);
-  if (record === null) return false;
-  const { ctimeNs, ino, size } = statSync(dataFile(folder), { bigint: true });
-  const { file } = record;
-  return file === undefined ? size > LEFT_BYTES_MAX : file.inode === String(ino) && file.changedNs === String(ctimeNs);
+  try {
+    const { ctimeNs, ino, size } = statSync(dataFile(folder), { bigint: true });
+    if (size > LEFT_BYTES_MAX) {
+      const record = holdingRecord(folder);
+      return record !== null && record.file === undefined;
+    }
+    if (!isMarkedMade(folder)) return false;
+    const text = readFileSync(path.join(folder, FILE), 'latin1');
+    return text.includes(`"${KEY}":{"format":${FORMAT},`) && text.includes(`"inode":"${ino}","changedNs":"${ctimeNs}"`);
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -93,9 +103,10 @@ export function holdsSleepRecord(folder: string): boolean {
  */
 export async function isAsClosed(folder: string): Promise<boolean> {
   await initChecksum();
-  const left = holdingRecord(folder)?.file;
-  if (left === undefined) return false;
   try {
+    // A file that is the same to the last byte ends with the same transaction, too.
+    const left = readRecord(folder)?.file;
+    if (left === undefined) return false;
     const now = lookAt(dataFile(folder));
     return now !== null && now.inode === left.inode && now.changedNs === left.changedNs && now.checksum === left.checksum;
   } catch {
@@ -118,16 +129,22 @@ function lookAt(file: string): LeftFile | null {
   }
 }
 
+/** Null without a record that still holds. */
 function holdingRecord(folder: string): SleepRecord | null {
   try {
-    if (!isMarkedMade(folder)) return null;
-    const file = path.join(folder, FILE);
-    const record = decodeChecked(readFileSync(file), KEY, file, 'what a replica tells of itself') as SleepRecord;
-    const isOfNow = record.format === FORMAT && record.transaction === String(newestTransaction(dataFile(folder)));
-    return isOfNow ? record : null;
+    const record = readRecord(folder);
+    return record?.transaction === String(newestTransaction(dataFile(folder))) ? record : null;
   } catch {
     return null;
   }
+}
+
+/** Null for a replica that was never made. Errors: of the system, or `storage` for a damaged record. */
+function readRecord(folder: string): SleepRecord | null {
+  if (!isMarkedMade(folder)) return null;
+  const file = path.join(folder, FILE);
+  const record = decodeChecked(readFileSync(file), KEY, file, 'what a replica tells of itself') as SleepRecord;
+  return record.format === FORMAT ? record : null;
 }
 
 function dataFile(folder: string): string {

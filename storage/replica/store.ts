@@ -153,7 +153,7 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
       const store = new ReplicaStore(spec, hooks, environment, rowFiles, wal, loaded.shape);
       cleanSegmentFolders(spec.folder, new Set(loaded.shape.segments.map((segment) => segment.id)));
       // Before the first record that an older release does not know.
-      if (isMade) markMade(spec.folder, FORMAT);
+      if (isMade && format !== FORMAT) markMade(spec.folder, FORMAT);
       await store.begin(loaded.repairs);
       // LMDB tells of damage that it met on the way.
       store.file.read();
