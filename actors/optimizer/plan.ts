@@ -175,9 +175,11 @@ function planRepair(world: World): OptimizationPlan | undefined {
   return buildOf('repair', [damaged], world);
 }
 
+const REBUILT = ['graph.', 'codes.', 'lists.', 'sparse.', 'sums.'];
+
 /** Field indexes are made again by `fieldIndex`; what is built from vectors needs a whole build. */
 function needsRebuild(file: string): boolean {
-  return file.startsWith('graph.') || file.startsWith('codes.') || file.startsWith('lists.') || file.startsWith('sparse.');
+  return REBUILT.some((start) => file.startsWith(start));
 }
 
 function planFieldIndex(world: World): OptimizationPlan | undefined {

@@ -26,7 +26,7 @@ import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { damagedRecord } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
-import { awaitsOriginals, bringAllOriginals } from './arrivals.js';
+import { awaitsOriginals, awaitsVerifying, bringAllOriginals, verifyAllOriginals } from './arrivals.js';
 import { Attempts } from './attempts.js';
 import { Builds } from './builds.js';
 import { makeCheckpoint } from './checkpoint.js';
@@ -391,6 +391,15 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   // ---------------------------------------------------------------- originals that arrive later
+
+  get awaitsVerifying(): boolean {
+    return awaitsVerifying(this.shape.segments);
+  }
+
+  /** See `verifyAllOriginals`. It must have ended before the replica is closed. */
+  verifyOriginals(pause: () => Promise<void>): Promise<void> {
+    return verifyAllOriginals(() => this.shape.segments, pause);
+  }
 
   get awaitsOriginals(): boolean {
     return awaitsOriginals(this.shape.segments);

@@ -10,6 +10,7 @@ import type { Metric } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape, maxSimTableBytes } from '../../vectors/quantizer-spec.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 import type { DistanceProfile } from '../../vectors/walk-end.js';
+import type { BlockSums } from './block-sums.js';
 import { sharedMemory } from './shared-memory.js';
 
 export type ElementType = 'f32' | 'f16' | 'u8';
@@ -95,6 +96,8 @@ export interface OriginalsFile {
   readonly name: string;
   /** Bytes from the start of the file to row 0; rows follow each other as they would in memory. */
   readonly start: number;
+  /** By which what is read is verified until the whole file is. Left out: it was when the segment was loaded. */
+  readonly sums?: BlockSums;
 }
 
 /** Rows in lists on disk, each of rows that are near each other and follow each other: `lists.ts`. */

@@ -11,6 +11,7 @@ import { openPlainFile, readFully, readSegmentFile } from '../disk/file.js';
 import type { FilePages, FilePart } from '../memory/system-calls.js';
 import type { SegmentHandle } from './handle.js';
 import { LARGE_ORIGINALS_BYTES, PLACE_BYTES, type VectorLayout, wholePages } from './layout.js';
+import { isUnverified } from './originals.js';
 import { vectorFile } from './vector-file.js';
 
 /** The whole pages of originals in memory and in their file. */
@@ -59,6 +60,8 @@ export function tendOriginals(handle: SegmentHandle, config: CollectionConfig, p
   const known = mapped.get(memory);
   for (const part of known ?? []) pages.letGo(part);
   if (known !== undefined) return known.length > 0;
+  // What kernels read in their place is verified by nobody.
+  if (layout.vectors.some(isUnverified)) return false;
   const parts: FilePart[] = [];
   mapped.set(memory, parts);
   if (kind !== 'sealed' || folder === null || common !== undefined) return false;

@@ -6,6 +6,7 @@
 import path from 'node:path';
 import { standForFloats } from '../../vectors/quantize.js';
 import { type PauseReading, readSegmentFileInParts } from '../disk/file.js';
+import { isVerified, markVerified } from './block-sums.js';
 import type { SegmentHandle } from './handle.js';
 import type { VectorLayout } from './layout.js';
 import { readRows } from './vector-file.js';
@@ -36,6 +37,18 @@ export async function bringOriginals({ folder, memory, rows }: SegmentHandle, ve
   const place = new Uint8Array(memory.buffer, offset, rows * stride);
   await readSegmentFileInParts(path.join(folder, file.name), 'vectors', (reader) => reader.readIntoInParts('vectors', place, pause));
   Atomics.store(new Uint32Array(memory.buffer, arrival, 1), 0, 1);
+}
+
+/** Whether the file of a vector's originals was not verified as a whole since the segment was loaded. */
+export function isUnverified({ file }: VectorLayout): boolean {
+  return file?.sums !== undefined && !isVerified(file.sums);
+}
+
+/** Verifies it. pause: awaited between parts of some megabytes. Errors: `storage`, naming the file, where it is damaged; what `pause` rejects with. */
+export async function verifyOriginals({ folder, rows }: SegmentHandle, { file, stride }: VectorLayout, pause: PauseReading): Promise<void> {
+  if (file?.sums === undefined || folder === null || isVerified(file.sums)) return;
+  await readSegmentFileInParts(path.join(folder, file.name), 'vectors', (reader) => reader.verifyInParts('vectors', pause, rows * stride));
+  markVerified(file.sums);
 }
 
 /**

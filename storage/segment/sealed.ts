@@ -14,6 +14,7 @@
  * |   decoded          | codes                           | the segment cannot be read |
  * | `graph.<n>`        | level0, upperIndex, upper; those of sub-graphs as level0.<layer>, ... | loads without, built again from the vectors |
  * | `lists.<n>`        | starts, centroids               | loads without, built again from the vectors |
+ * | `sums.<n>`         | sums: of `vectors.<n>`, where it is large | all of that file is read when the segment is loaded; built again |
  * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
  *
@@ -44,21 +45,25 @@ import {
 } from '../disk/file.js';
 import { checkOwned } from '../disk/owned-folder.js';
 import type { BuildReport } from '../threads/messages.js';
+import { roomForSums, sumsOf } from './block-sums.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import { residentBytes } from './index-layout.js';
 import {
   type Adjacency,
   type CodesLayout,
   fittingLayout,
+  LARGE_ORIGINALS_BYTES,
   LIVE,
   type OriginalsFile,
   PLACE_BYTES,
   type SegmentLayout,
   segmentMemory,
+  strideOf,
   type VectorLayout,
   type VectorPlan,
 } from './layout.js';
 import { itemArrays } from './ragged.js';
+import { canArriveLater } from './residence.js';
 import { readSparseIndex } from './sparse-file.js';
 import { vectorFile } from './vector-file.js';
 
@@ -136,8 +141,9 @@ export function cleanSegmentFolders(replicaFolder: string, keep: ReadonlySet<num
 }
 
 /**
- * Writes `rows`, `vectors.<n>`, `codes.<n>`, `graph.<n>`, `lists.<n>` and `segment` (last) from a memory, which holds all originals, to
+ * Writes `rows`, `vectors.<n>`, `sums.<n>`, `codes.<n>`, `graph.<n>`, `lists.<n>` and `segment` (last) from a memory, which holds all originals, to
  * `folder`, each on disk when this returns. The payload file and field indexes have writers of their own. `checkpoint` is called between files and may throw.
+ * sumsFromBytes: originals of so many bytes have sums of their blocks.
  */
 export function writeSealed(
   folder: string,
@@ -145,6 +151,7 @@ export function writeSealed(
   memory: WebAssembly.Memory,
   layout: SegmentLayout,
   checkpoint: () => void = () => {},
+  sumsFromBytes = LARGE_ORIGINALS_BYTES,
 ): void {
   const { segment, rows } = description;
   const sections = memorySections(memory, layout, rows);
@@ -153,6 +160,9 @@ export function writeSealed(
     checkpoint();
     const version = versionOf(description.vectors[n]?.decoded === true);
     writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, vector.vectors, version);
+    const { vectors: values } = vector.vectors;
+    if (values !== undefined && canArriveLater(description.vectors[n] as VectorPlan, rows, sumsFromBytes))
+      writeSegmentFile(path.join(folder, sumsFile(n)), 'sums', { segment, rows }, { sums: sumsOf(values) });
     if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
     if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
     if (vector.lists) writeSegmentFile(path.join(folder, `lists.${n}`), 'lists', { segment, rows }, vector.lists);
@@ -203,7 +213,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   if (!folderStat.isDirectory()) throw new DamagedFile(folder, 'is no folder');
   const description = readDescription(folder);
   const damaged: DamagedFile[] = [];
-  const { arriving, files } = originalsFiles(folder, description, options);
+  const { arriving, files } = originalsFiles(folder, description, options, damaged);
   const { codeFiles, plans } = listedFiles(folder, description, damaged);
   const planned = fittingLayout(description.rows, plans, {
     ordered: true,
@@ -261,11 +271,15 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   return { handle, damagedFiles, damages: damaged.map((error) => error.detail), description };
 }
 
-/** Where the originals are that stay in their files or arrive later, by vector. Their files are verified when all of the segment is read. */
+/**
+ * Where the originals are that stay in their files or arrive later, by vector. Their files are verified when all of the segment is read, but for those with
+ * sums: these are verified as they are read.
+ */
 function originalsFiles(
   folder: string,
   { rows, vectors }: SegmentDescription,
   { later = () => false, onDisk = () => false }: LoadOptions,
+  damaged: DamagedFile[],
 ): { readonly files: ReadonlyMap<string, OriginalsFile>; readonly arriving: ReadonlySet<string> } {
   const files = new Map<string, OriginalsFile>();
   const arriving = new Set<string>();
@@ -274,10 +288,33 @@ function originalsFiles(
     if (!stays && !later(plan, rows)) return;
     const name = vectorFile(n);
     const start = readSegmentFile(path.join(folder, name), 'vectors', (reader) => reader.section('vectors').offset);
-    files.set(plan.name, { name, start });
+    files.set(plan.name, { name, start, ...(stays ? {} : readSums(folder, n, rows * strideOf(plan), damaged)) });
     if (!stays) arriving.add(plan.name);
   });
   return { files, arriving };
+}
+
+function sumsFile(n: number): string {
+  return `sums.${n}`;
+}
+
+/** Those of the nth vector's originals, of so many bytes; none where there are none, as in segments of earlier builds, or they are damaged. */
+function readSums(folder: string, n: number, bytes: number, damaged: DamagedFile[]): Pick<OriginalsFile, 'sums'> {
+  const file = path.join(folder, sumsFile(n));
+  if (!fs.existsSync(file)) return {};
+  const { sums, target } = roomForSums(bytes);
+  try {
+    readSegmentFile(file, 'sums', (reader) => {
+      if (String(reader.facts.segment) !== path.basename(folder))
+        throw new DamagedFile(file, `belongs to segment ${String(reader.facts.segment)}`);
+      reader.readInto('sums', target);
+    });
+    return { sums };
+  } catch (error) {
+    if (!(error instanceof DamagedFile)) throw error;
+    damaged.push(error);
+    return {};
+  }
 }
 
 /**
@@ -395,7 +432,7 @@ function readSections(
   });
 }
 
-/** Reads what of `vectors.<n>` belongs in memory. Originals that stay on disk or arrive later are read through once, to verify them. */
+/** Reads what of `vectors.<n>` belongs in memory. Originals that stay on disk or arrive later are read through once, to verify them, if they have no sums. */
 async function readVectors(
   folder: string,
   description: SegmentDescription,
@@ -405,7 +442,7 @@ async function readVectors(
   pause: PauseReading,
 ): Promise<void> {
   await readSections(folder, vectorFile(n), 'vectors', description, sections, pause);
-  if (vector.file === null) return;
+  if (vector.file === null || vector.file.sums !== undefined) return;
   await readSegmentFileInParts(path.join(folder, vectorFile(n)), 'vectors', (reader) =>
     reader.verifyInParts('vectors', pause, description.rows * vector.stride),
   );

@@ -1,6 +1,6 @@
 /**
  * What of a sealed segment is not in memory, originals and field indexes, read from its files by position. The whole file was
- * verified when the segment was loaded, so parts carry no checksums of their own; a file that ends early since then is reported by its name.
+ * verified when the segment was loaded, or each block of it is before it is used (`block-sums.ts`); a file that ends early since then is reported by its name.
  */
 
 import fs from 'node:fs';
@@ -8,6 +8,7 @@ import path from 'node:path';
 import { DamagedFile, openPlainFile, readFully } from '../disk/file.js';
 import { countRead, spend } from '../disk/meter.js';
 import { type AskAhead, askAhead } from '../memory/system-calls.js';
+import { isVerified, verifyBlocks } from './block-sums.js';
 import type { SegmentHandle } from './handle.js';
 import type { OriginalsFile, VectorLayout } from './layout.js';
 
@@ -28,7 +29,10 @@ export function readRows(handle: SegmentHandle, vector: VectorLayout, row: numbe
 
 /** position: in bytes from row 0. */
 function readVectors(handle: SegmentHandle, file: OriginalsFile, position: number, target: Uint8Array): void {
-  readPart(handle, file.name, null, file.start + position, target);
+  const { name, start, sums } = file;
+  const read = (from: number, into: Uint8Array): void => readPart(handle, name, null, start + from, into);
+  if (sums !== undefined && !isVerified(sums)) verifyBlocks(sums, position, target.length, path.join(handle.folder as string, name), read);
+  read(position, target);
   spend('vector_io_read', target.length);
   countRead();
 }

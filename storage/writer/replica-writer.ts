@@ -411,11 +411,43 @@ export class ReplicaWriter implements KeptLog {
     this.purgeNeeded = true;
     this.port.logs.begin(this);
     const { store } = this;
+    if (!store.awaitsVerifying) {
+      this.awaitOriginals(store);
+      return;
+    }
+    this.port.after(0, () => {
+      if (this.store === store) this.arrival = this.verifyOriginals(store);
+    });
+  }
+
+  /** The originals of the store's segments are verified. */
+  private awaitOriginals(store: ReplicaStore): void {
     this.tendOriginals();
     if (!store.awaitsOriginals) return;
     this.port.after(ARRIVAL_AFTER_MS, () => {
       if (this.store === store) this.arrival = this.bringOriginals(store);
     });
+  }
+
+  /** Reads are verified block by block meanwhile. */
+  private async verifyOriginals(store: ReplicaStore): Promise<void> {
+    try {
+      await store.verifyOriginals(this.pauseWhile(store, 0));
+    } catch (error) {
+      if (this.store !== store) return;
+      this.port.warn(`replica ${this.key}: vectors cannot be verified: ${errorFacts(error).detail}`);
+      this.reportFatal(error);
+      return;
+    }
+    if (this.store === store) this.awaitOriginals(store);
+  }
+
+  /** Pauses of a long work that ends when the store is closed. */
+  private pauseWhile(store: ReplicaStore, ms: number): () => Promise<void> {
+    return async () => {
+      await new Promise<void>((resolve) => this.port.after(ms, resolve));
+      if (this.store !== store) throw new TroupeError('unavailable', `replica ${this.key} is being closed`);
+    };
   }
 
   /** Now, and again and again while any originals are pages of their files. */
@@ -440,12 +472,8 @@ export class ReplicaWriter implements KeptLog {
 
   /** What is damaged by now was sound at the opening. */
   private async bringOriginals(store: ReplicaStore): Promise<void> {
-    const pause = async (): Promise<void> => {
-      await new Promise<void>((resolve) => this.port.after(ARRIVAL_PAUSE_MS, resolve));
-      if (this.store !== store) throw new TroupeError('unavailable', `replica ${this.key} is being closed`);
-    };
     try {
-      await store.bringOriginals(pause);
+      await store.bringOriginals(this.pauseWhile(store, ARRIVAL_PAUSE_MS));
     } catch (error) {
       if (this.store !== store) return;
       this.port.warn(`replica ${this.key}: vectors go on to be read from their file: ${errorFacts(error).detail}`);

@@ -374,7 +374,8 @@ test('a damaged graph or codes are built again, a damaged field index counts as 
     plan([segment(1, 20_000, { graphs: [], indexedVectors: 0, damagedFiles: ['graph.0'] })]),
     'repair: 1 to one segment with a graph',
   );
-  assert.equal(plan([segment(1, 20_000, { damagedFiles: ['codes.0'] })], { quietMs: 0 }), 'repair: 1 to one segment with a graph');
+  for (const name of ['codes.0', 'sums.0'])
+    assert.equal(plan([segment(1, 20_000, { damagedFiles: [name] })], { quietMs: 0 }), 'repair: 1 to one segment with a graph');
   assert.equal(plan([segment(1, 20_000, { damagedFiles: ['sparse.1'] })], { quietMs: 0 }), 'repair: 1 to one segment with a graph');
   assert.equal(plan([segment(1, 20_000, { damagedFiles: ['index.city'], missingFields: ['city'] })]), 'fieldIndex: city of segment 1');
 });

@@ -45,7 +45,7 @@ export function replicaFolder(): string {
 }
 
 /** Writes segment `id` of `rows` rows with every kind of file and returns the handle it was written from. */
-export async function writeFixture(replica: string, id: number, rows: number): Promise<SegmentHandle> {
+export async function writeFixture(replica: string, id: number, rows: number, sumsFromBytes?: number): Promise<SegmentHandle> {
   await initChecksum();
   const layout = segmentLayout(rows, PLANS, { ordered: true, readers: 1 });
   const memory = segmentMemory(layout);
@@ -66,7 +66,8 @@ export async function writeFixture(replica: string, id: number, rows: number): P
   const index = { ...CITY, field: 'city/..', buffer: new SharedArrayBuffer(100) };
   new Uint8Array(index.buffer).fill(7);
   writeFieldIndex(unfinished, id, index);
-  writeSealed(unfinished, { segment: id, rows, vectors: PLANS, report: { rows, milliseconds: 5, graphs: [] } }, memory, layout);
+  const description = { segment: id, rows, vectors: PLANS, report: { rows, milliseconds: 5, graphs: [] } };
+  writeSealed(unfinished, description, memory, layout, () => {}, sumsFromBytes);
   publishSegmentFolder(folder);
   return { id, kind: 'sealed', layout, memory, rows, folder, payloadOffsets, payloadBytes: null, fieldIndexes: [index], sparseIndexes: [] };
 }

@@ -180,6 +180,29 @@ test('originals are put in their place at the opening, and what is read of them 
   await take({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
 });
 
+test('vectors that were not verified at the opening are right after it, before they are put in their place; damage makes the replica Dead', async (t) => {
+  for (const error of [null, new DamagedFile('vectors.0', 'checksum does not match')]) {
+    const happened: string[] = [];
+    const mocked = [
+      mock.getter(ReplicaStore.prototype, 'awaitsVerifying', () => true),
+      mock.method(ReplicaStore.prototype, 'verifyOriginals', async (pause: () => Promise<void>) => {
+        await pause();
+        happened.push('verified');
+        if (error !== null) throw error;
+      }),
+      mock.method(ReplicaStore.prototype, 'tendOriginals', () => {
+        happened.push('placed');
+        return false;
+      }),
+    ];
+    const { said } = await opened(t, (_ms, run) => setImmediate(run), { put: () => false, letGo: () => {} });
+    for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
+    for (const { mock: one } of mocked) one.restore();
+    const failed = said.flatMap((message) => (message.kind === 'failed' ? [message.error.detail] : []));
+    assert.deepEqual([happened, failed], error === null ? [['verified', 'placed'], []] : [['verified'], [error.detail]]);
+  }
+});
+
 test('a replica whose vectors are damaged on their way to memory is given up with the name of the file; where they cannot be read, they stay there', async (t) => {
   const errors = [new TroupeError('storage', 'vectors.0: cannot be read (EIO)'), new DamagedFile('vectors.0', 'checksum does not match')];
   const mocked = [
