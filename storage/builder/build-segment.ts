@@ -6,6 +6,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import { type CollectionConfig, type Distance, type VectorParams, vectorsByName } from '../../protocols/model/collection.js';
 import { graphSettings, LAYERS_MAX } from '../segment/graph-settings.js';
 import type { SegmentHandle } from '../segment/handle.js';
+import { wantLargePages } from '../segment/large-pages.js';
 import {
   type CodesLayout,
   type ElementType,
@@ -355,8 +356,10 @@ async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built
   const onDiskPayload = config.params.on_disk_payload;
   const folder = built.folder as string;
   const onDisk = (plan: VectorPlan) => staysOnDisk(plan, built.rows, config);
-  if (!plans.some((plan) => plan.decoded === true || plan.lists !== undefined || onDisk(plan)))
+  if (!plans.some((plan) => plan.decoded === true || plan.lists !== undefined || onDisk(plan))) {
+    wantLargePages(built.memory, built.layout);
     return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
+  }
   const { handle, damages } = await loadSealed(folder, { readers, onDiskPayload, onDisk, fields: job.fields });
   if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
   return handle;

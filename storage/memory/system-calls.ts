@@ -31,6 +31,8 @@ interface ForeignFunctions {
 
 /** Pages are taken from the file again with the next access. Source: madvise(2). */
 const MADV_DONTNEED = 4;
+/** Large pages are wanted, where the system gives them to those that ask (`/sys/kernel/mm/transparent_hugepage/enabled`). Source: madvise(2). */
+const MADV_HUGEPAGE = 14;
 /** The bytes are wanted soon. Source: posix_fadvise(2). */
 const POSIX_FADV_WILLNEED = 3;
 /** Source: mmap(2), the same on each processor that Node.js runs on. */
@@ -106,6 +108,14 @@ export function filePages(): FilePages | null {
       madvise(startOf(part), BigInt(part.bytes), MADV_DONTNEED);
     },
   };
+}
+
+/** Has the system give large pages for a part of a buffer that will be used as a whole. Null where the process cannot. */
+export function largePages(): ((part: FilePart) => void) | null {
+  const library = openLibrary();
+  if (library === null) return null;
+  const { addressOf, functions } = library;
+  return ({ buffer, bytes, offset }) => void functions.madvise(addressOf(buffer) + BigInt(offset), BigInt(bytes), MADV_HUGEPAGE);
 }
 
 /** Has the system read a part of an open file without waiting for it. */

@@ -48,6 +48,7 @@ import type { BuildReport } from '../threads/messages.js';
 import { roomForSums, sumsOf } from './block-sums.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import { residentBytes } from './index-layout.js';
+import { wantLargePages } from './large-pages.js';
 import {
   type Adjacency,
   type CodesLayout,
@@ -253,6 +254,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
   }
   await pause();
   const layout: SegmentLayout = { ...planned, vectors };
+  wantLargePages(memory, layout);
   new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity).fill(LIVE);
   const payload = await readPayload(folder, description, options.onDiskPayload, pause);
   const fieldIndexes = await readFieldIndexes(folder, description, options.fields, damaged, pause);
