@@ -1,4 +1,4 @@
-/** What one read of a thread gathers before its answer is on its way, counted in the ledger while it grows. */
+/** What a thread needs for the requests that it works on: counted in the ledger. */
 
 import { noRoomForRead, noRoomForRequest } from './ledger.js';
 import type { Ledger } from './shared-ledger.js';
@@ -8,6 +8,7 @@ const STEP_BYTES = 1 << 18;
 /** One read may have this part of the memory for requests. A reader's heap has the size of all of it (Memory-M5). */
 const READ_SHARE = 0.5;
 
+/** What one read of a thread gathers before its answer is on its way, counted while it grows. */
 export class HeldMemory {
   #bytes = 0;
   #reserved = 0;
@@ -34,6 +35,28 @@ export class HeldMemory {
     const reserved = this.#reserved;
     this.ledger.release('reads', reserved);
     this.#bytes = 0;
+    this.#reserved = 0;
+    return reserved;
+  }
+}
+
+/** What becomes of large bodies of one read, or of writes that are carried out together (Memory-M7). */
+export class HeldValues {
+  #reserved = 0;
+
+  constructor(private readonly ledger: Pick<Ledger, 'release' | 'reserve'>) {}
+
+  /** Called before a body is decoded that takes so much. Errors: the code. */
+  take(bytes: number, code: Parameters<typeof noRoomForRequest>[0]): void {
+    const steps = Math.ceil(bytes / STEP_BYTES) * STEP_BYTES;
+    if (!this.ledger.reserve('values', steps)) throw noRoomForRequest(code);
+    this.#reserved += steps;
+  }
+
+  /** Nothing of them is needed any more. Bytes that were reserved. */
+  release(): number {
+    const reserved = this.#reserved;
+    this.ledger.release('values', reserved);
     this.#reserved = 0;
     return reserved;
   }

@@ -5,7 +5,10 @@
 
 import { LeftMemory } from '../threads/collect-garbage.js';
 import { type MemoryBudget, memoryBudget } from './budget.js';
-import { ACCOUNTS, type Account, grantsRequest, REQUEST_ACCOUNTS } from './ledger.js';
+import { ACCOUNTS, type Account, grantsRequest, grantsValues, REQUEST_ACCOUNTS } from './ledger.js';
+
+/** Whose memory is asked for before it is taken. */
+export type ReservedAccount = Exclude<Account, 'filters' | 'builds'>;
 
 /** What a thread needs to have a row. */
 export interface LedgerShare {
@@ -21,14 +24,14 @@ export const SMALL_BYTES = 4096;
 const LEFT_SHARE = 0.125;
 
 const KIBIBYTE = 1024;
-/** Before the rows: what requests hold in all rows, and what the process uses. */
+/** Before the rows: what requests hold in all rows, what the process uses, and what values hold in all rows. */
 const REQUESTS = 0;
 const USED = 1;
-const HEAD = 2;
+const VALUES = 2;
+const HEAD = 3;
 /** Rows for threads; further ones share the last. */
 const ROWS_MAX = 256;
 const MAIN = 0;
-const IS_REQUEST: readonly boolean[] = ACCOUNTS.map((account) => REQUEST_ACCOUNTS.includes(account));
 
 /** One thread's part of the ledger. */
 export class Ledger {
@@ -53,23 +56,27 @@ export class Ledger {
   }
 
   /** Whether requests may have so much more, which then counts as theirs. */
-  reserve(account: Account, bytes: number): boolean {
+  reserve(account: ReservedAccount, bytes: number): boolean {
     const amount = kibibytes(bytes);
     if (amount === 0) return true;
-    const before = Atomics.add(this.cells, REQUESTS, amount);
-    if (!grantsRequest(this.share.budget, before * KIBIBYTE, amount * KIBIBYTE)) {
-      Atomics.sub(this.cells, REQUESTS, amount);
+    const sum = sumOf(account);
+    const place = this.from + ACCOUNTS.indexOf(account);
+    const before = Atomics.add(this.cells, sum, amount);
+    const [held, asked, own] = [before * KIBIBYTE, amount * KIBIBYTE, Atomics.load(this.cells, place) * KIBIBYTE];
+    const { budget } = this.share;
+    if (!(account === 'values' ? grantsValues(budget, held, own, asked) : grantsRequest(budget, held, asked))) {
+      Atomics.sub(this.cells, sum, amount);
       return false;
     }
-    Atomics.add(this.cells, this.from + ACCOUNTS.indexOf(account), amount);
+    Atomics.add(this.cells, place, amount);
     return true;
   }
 
   /** Gives back what was reserved, by the same number. */
-  release(account: Account, bytes: number): void {
+  release(account: ReservedAccount, bytes: number): void {
     const amount = kibibytes(bytes);
     if (amount === 0) return;
-    Atomics.sub(this.cells, REQUESTS, amount);
+    Atomics.sub(this.cells, sumOf(account), amount);
     Atomics.sub(this.cells, this.from + ACCOUNTS.indexOf(account), amount);
   }
 
@@ -99,9 +106,9 @@ export class SharedLedger extends Ledger {
   forget(name: string): void {
     const row = this.#rows.get(name);
     if (row === undefined || row === ROWS_MAX - 1) return;
-    ACCOUNTS.forEach((_, at) => {
+    ACCOUNTS.forEach((account, at) => {
       const amount = Atomics.exchange(this.cells, placeOf(row) + at, 0);
-      if (IS_REQUEST[at]) Atomics.sub(this.cells, REQUESTS, amount);
+      if (isReserved(account)) Atomics.sub(this.cells, sumOf(account), amount);
     });
   }
 
@@ -126,6 +133,15 @@ export class SharedLedger extends Ledger {
 /** A ledger that refuses nothing (programs and tests that have none). */
 export function unlimitedLedger(): SharedLedger {
   return new SharedLedger(memoryBudget(Number.MAX_SAFE_INTEGER, null));
+}
+
+function isReserved(account: Account): account is ReservedAccount {
+  return account === 'values' || REQUEST_ACCOUNTS.includes(account);
+}
+
+/** Where the sum of all rows stands. */
+function sumOf(account: ReservedAccount): number {
+  return account === 'values' ? VALUES : REQUESTS;
 }
 
 function placeOf(row: number): number {

@@ -18,8 +18,9 @@ import type { ExplainPlace } from '../explain/explainer.js';
 import { forgetPlans, seenPlans } from '../explain/seen-plans.js';
 import { toldIn } from '../explain/told.js';
 import { lackOf } from '../limits/tokens.js';
-import { HeldMemory } from '../memory/held-memory.js';
+import { HeldMemory, HeldValues } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
+import { decodedBytes } from '../requests/body-values.js';
 import { memoryOf, splitRequest } from '../requests/split-request.js';
 import { weightOf } from '../requests/weigh.js';
 import { unkeyedShards } from '../sharding/keys.js';
@@ -101,6 +102,7 @@ export class Reader {
   readonly memory: Ledger;
   /** Of the read under way. */
   private readonly held: HeldMemory;
+  private readonly values: HeldValues;
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
   /** For explanations. */
   private readonly name: string;
@@ -142,6 +144,7 @@ export class Reader {
       scans: this.scans,
     };
     this.held = new HeldMemory(this.memory);
+    this.values = new HeldValues(this.memory);
     this.context.deadline.memory = this.held;
   }
 
@@ -419,13 +422,14 @@ export class Reader {
     deadline.effortNsMax = effortNsMaxOf(read.mayLeave, this.company.isThere(startedMs));
     try {
       deadline.claim({ kind: 'decode', bytes: read.request.body?.length ?? 0 });
+      this.values.take(decodedBytes('read', read.request.body), 'busy');
       const answer = this.answer(read, usage);
       notePlan(read.request.explain, performance.now() - startedMs, deadline.payloads);
       return answer;
     } finally {
       deadline.effortNsMax = Number.POSITIVE_INFINITY;
       deadline.leaveAtMs = Number.POSITIVE_INFINITY;
-      this.memory.left.add((read.request.body?.byteLength ?? 0) + this.held.release());
+      this.memory.left.add((read.request.body?.byteLength ?? 0) + this.held.release() + this.values.release());
       this.company.note(deadline.effortNs <= HEAVY_NS, startedMs, performance.now());
     }
   }

@@ -9,6 +9,7 @@ import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { LmdbError } from '../disk/lmdb.js';
+import type { HeldValues } from '../memory/held-memory.js';
 import type { FilePages } from '../memory/system-calls.js';
 import type { SeenScans } from '../reader/seen-scans.js';
 import { FILE_LOOK_EVERY_MS } from '../replica/database-file.js';
@@ -55,6 +56,8 @@ export interface WriterPort {
   readonly pages: FilePages | null;
   /** Writes of so many bytes are done, and nothing of them is needed any more. */
   left(bytes: number): void;
+  /** For writes that are carried out together. */
+  heldValues(): HeldValues;
   /** A log is open from now on, or not any more. */
   logs: LogKeeping;
   /** Of all replicas of this thread. */
@@ -111,6 +114,8 @@ interface Running {
   readonly waiting: Set<number>;
   /** Of its writes. */
   readonly bytes: number;
+  /** What they are decoded to. */
+  readonly values?: HeldValues;
 }
 
 export class ReplicaWriter implements KeptLog {
@@ -288,19 +293,23 @@ export class ReplicaWriter implements KeptLog {
     try {
       step = running.work.next();
     } catch (error) {
-      this.running = null;
+      this.isDone(running);
       throw error;
     }
-    if (step.done) {
-      this.running = null;
-      this.port.left(running.bytes);
-    } else await pauseOver(step.value);
+    if (step.done) this.isDone(running);
+    else await pauseOver(step.value);
+  }
+
+  private isDone({ bytes, values }: Running): void {
+    this.running = null;
+    this.port.left(bytes + (values?.release() ?? 0));
   }
 
   /** The replica is to be closed: the operation that is applied in slices goes on when it is opened again, and what waits is not begun. */
-  private breakOff({ waiting, work }: Running): void {
-    this.running = null;
+  private breakOff(running: Running): void {
+    const { waiting, work } = running;
     work.return();
+    this.isDone(running);
     const closing = `replica ${this.key} is being closed`;
     for (const id of waiting) this.fail(id, new TroupeError('unavailable', closing, { outcome: 'unknown', retryAfterMs: 1000 }));
     const close = this.queue.findIndex(({ kind }) => kind === 'close');
@@ -330,7 +339,8 @@ export class ReplicaWriter implements KeptLog {
     }
     const waiting = new Set(group.map(({ id }) => id));
     const bytes = group.reduce((sum, message) => sum + bytesOf(message), 0);
-    const work = writeGroup(store, group, this.port, {
+    const values = this.port.heldValues();
+    const work = writeGroup(store, group, this.port, values, {
       answer: (id, value, usage) => {
         waiting.delete(id);
         this.port.post({ kind: 'answer', id, value, stats: null, usage });
@@ -343,7 +353,7 @@ export class ReplicaWriter implements KeptLog {
       applied: () => this.port.post({ kind: 'stats', stats: this.statsOf(store) }),
       unanswered: (usage) => this.unanswered.push(usage),
     });
-    await this.begin({ work, waiting, bytes });
+    await this.begin({ work, waiting, bytes, values });
   }
 
   private async begin(running: Running): Promise<void> {

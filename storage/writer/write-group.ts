@@ -9,9 +9,11 @@ import type { UpdateShape } from '../../protocols/model/update.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { WriteHop } from '../../protocols/model/write-hop.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
+import type { HeldValues } from '../memory/held-memory.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
 import type { AppliedUpdate, NumberedOperation, Pause } from '../replica/operations.js';
 import type { ReplicaStore } from '../replica/store.js';
+import { decodedBytes } from '../requests/body-values.js';
 import { decodeEncoded, decodeShared, decodeWriteRequest } from '../requests/decode-update.js';
 import { ringsOf } from '../sharding/keys.js';
 import { neededPoints } from '../sharding/split-operation.js';
@@ -58,6 +60,7 @@ export function* writeGroup(
   store: ReplicaStore,
   group: readonly WriteMessage[],
   clock: WriteClock,
+  values: HeldValues,
   on: WriteEvents,
 ): Generator<Pause, void> {
   try {
@@ -67,7 +70,7 @@ export function* writeGroup(
     for (const { id } of group) on.fail(id, refusedFor(error));
     return;
   }
-  const planned = planAll(store, group, clock, on);
+  const planned = planAll(store, group, clock, values, on);
   const mayFail = planned.some((plan) => plan.mayFail);
   const isWaiting = ({ until }: Planned): boolean => mayFail || until === 'applied';
   const waiting = planned.filter(isWaiting);
@@ -114,13 +117,13 @@ function failureOf(numbered: readonly NumberedOperation[], outcomes: ReadonlyMap
 }
 
 /** Messages that are refused are answered at once. */
-function planAll(store: ReplicaStore, group: readonly WriteMessage[], clock: WriteClock, on: WriteEvents): Planned[] {
+function planAll(store: ReplicaStore, group: readonly WriteMessage[], clock: WriteClock, values: HeldValues, on: WriteEvents): Planned[] {
   const log = new PlannedLog(store);
   const nowMs = clock.now();
   const timeMs = clock.dateMs();
   return group.flatMap((message) => {
     try {
-      return message.kind === 'write' ? planWrite(store, message, log, nowMs, timeMs) : planAppend(store, message, log);
+      return message.kind === 'write' ? planWrite(store, message, log, nowMs, timeMs, values) : planAppend(store, message, log);
     } catch (error) {
       rethrowBroken(error);
       on.fail(message.id, notLogged(error));
@@ -141,10 +144,12 @@ function planWrite(
   log: PlannedLog,
   nowMs: number,
   timeMs: number,
+  values: HeldValues,
 ): Planned {
   if (write.deadlineMs <= nowMs) throw turnTooLate();
   const startUs = write.hops === undefined ? null : traceNowUs();
   const usage = write.usage === undefined ? null : noUsage();
+  if (write.undecoded !== undefined) values.take(decodedBytes('write', write.operations[0] ?? null), 'outOfMemory');
   const { operations: decoded, shape } = decodeWrite(write, store.config.params);
   const tags = nextTags(log.last, as, decoded.length);
   const operations = usage === null ? decoded : decoded.map((operation) => ({ ...operation, usage }));

@@ -3,6 +3,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
+import { HeldValues } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
 import { filePages, mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
@@ -61,6 +62,7 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
       return filePages();
     },
     left: (bytes) => memory.left.add(bytes),
+    heldValues: () => new HeldValues(memory),
     logs,
     scans: new SeenScans((scans) => port.postMessage({ kind: 'scans', scans } satisfies FromWriter)),
   };

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryBudget } from '../../../storage/memory/budget.js';
-import { HeldMemory } from '../../../storage/memory/held-memory.js';
+import { HeldMemory, HeldValues } from '../../../storage/memory/held-memory.js';
 import { Ledger, SharedLedger } from '../../../storage/memory/shared-ledger.js';
+import { decodedBytes } from '../../../storage/requests/body-values.js';
 
 const MB = 1 << 20;
 
@@ -42,4 +43,28 @@ test('reads of all threads share one bound with bodies, and who finds no room is
   assert.throws(() => late.take(6 * MB), { code: 'busy', detail: /retry later/ });
   late.release();
   assert.ok(shared.reserve('bodies', 5 * MB));
+});
+
+test('large bodies are decoded at the same time as far as there is memory for that, and one thread alone may decode any', () => {
+  const { one, other, shared } = ledgers();
+  const [writes, read] = [new HeldValues(one), new HeldValues(other)];
+  writes.take(100 * MB, 'outOfMemory');
+  writes.take(MB, 'outOfMemory');
+  assert.throws(() => read.take(MB, 'busy'), { code: 'busy', outcome: 'none' });
+  assert.equal(shared.held().get('reader-0')?.values, 101 * MB);
+  assert.ok(other.reserve('bodies', 40 * MB), 'requests have memory of their own');
+  assert.equal(writes.release(), 101 * MB);
+  read.take(30 * MB, 'busy');
+  assert.throws(() => writes.take(11 * MB, 'outOfMemory'), { code: 'outOfMemory', outcome: 'none' });
+  writes.take(10 * MB, 'outOfMemory');
+  shared.forget('reader-1');
+  writes.take(100 * MB, 'outOfMemory');
+});
+
+test('a body counts three times, one of small values more, and a small body not at all', () => {
+  const body = (text: string): Buffer => Buffer.alloc(2 * MB, text);
+  assert.equal(decodedBytes('read', null), 0);
+  assert.equal(decodedBytes('read', body('[').subarray(0, MB - 1)), 0);
+  assert.equal(decodedBytes('write', body('{"vector":[0.123,0.456]}')), 6 * MB);
+  assert.ok(decodedBytes('write', body('[1,')) > 50 * MB);
 });

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { FieldSchema } from '../../../protocols/model/collection.js';
 import { effortNsMaxOf, HEAVY_NS } from '../../../query/effort.js';
+import { memoryBudget } from '../../../storage/memory/budget.js';
+import { SharedLedger } from '../../../storage/memory/shared-ledger.js';
 import { runRead } from '../../../storage/reader/operations.js';
+import { Reader } from '../../../storage/reader/reader.js';
 import { TooHeavy } from '../../../storage/threads/deadline.js';
-import type { RawRequest, ReadOperation } from '../../../storage/threads/messages.js';
+import type { FromReader, RawRequest, ReadOperation } from '../../../storage/threads/messages.js';
 import { CollectionFixture, configOf, contextOf, randomOf, type TestPoint } from '../engine/collection-fixture.js';
 
 const ROWS = 6000;
@@ -124,4 +127,41 @@ test('a read that nobody waits for any more ends', () => {
 test('many points to show are too heavy', () => {
   assert.equal(isHeavy('scroll', { limit: 5000 }), true);
   assert.equal(isHeavy('retrieve', { ids: Array.from({ length: 400 }, (_, id) => id), with_vector: ['dense'] }), true);
+});
+
+test('a large read is not decoded beside a large write, for which a small container has no memory', () => {
+  const memory = new SharedLedger(memoryBudget(100 * 2 ** 20, null));
+  const said: FromReader[] = [];
+  const own = {
+    index: 0,
+    scratchTurns: new Int32Array(1),
+    useTicks: new Int32Array(1),
+    firstForHeavy: 1,
+    memory: memory.shareOf('reader-0'),
+  };
+  const reader = new Reader(
+    own,
+    (message) => said.push(message),
+    () => {},
+  );
+  const ask = (id: number, bytes: number): void => {
+    const body = Buffer.from(`{"filter":{}}${' '.repeat(bytes)}`);
+    reader.receive({
+      kind: 'read',
+      id,
+      operation: 'count',
+      replicas: ['c/0'],
+      request: { path: {}, query: {}, body, deadlineMs: Infinity },
+      mayLeave: false,
+    });
+  };
+  assert.ok(memory.reserve('values', 19 * 2 ** 20));
+  ask(1, 2 * 2 ** 20);
+  ask(2, 2 ** 10);
+  memory.release('values', 19 * 2 ** 20);
+  ask(3, 2 * 2 ** 20);
+  // No replica is open here, which is found once there is memory.
+  const codes = said.map((message) => (message.kind === 'error' ? `${message.id} ${message.error.code}` : message.kind));
+  assert.deepEqual(codes, ['1 busy', '2 unavailable', '3 unavailable']);
+  assert.equal(memory.held().size, 0);
 });

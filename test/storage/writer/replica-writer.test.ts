@@ -4,6 +4,9 @@ import { outcomeOf, TroupeError } from '../../../protocols/errors.js';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { DamagedFile } from '../../../storage/disk/file.js';
+import { memoryBudget } from '../../../storage/memory/budget.js';
+import { HeldValues } from '../../../storage/memory/held-memory.js';
+import { Ledger, SharedLedger } from '../../../storage/memory/shared-ledger.js';
 import { type SeenScan, SeenScans } from '../../../storage/reader/seen-scans.js';
 import { FILE_LOOK_EVERY_MS } from '../../../storage/replica/database-file.js';
 import { Operations } from '../../../storage/replica/operations.js';
@@ -15,6 +18,7 @@ import { byIds, specOf, temporaryFolder } from '../replica/support.js';
 import { ALONE } from '../write.js';
 import { UNLIMITED_LOGS } from './logs.js';
 
+const MB = 1 << 20;
 const KEY = 'test/0';
 const OPERATION = encodeUpdate({ operation: { kind: 'deletePoints', selector: byIds(1) }, chained: false });
 
@@ -28,6 +32,8 @@ async function opened(
   const ended: BrokenInvariant[] = [];
   const scans: SeenScan[] = [];
   const collected: number[] = [];
+  const memory = new SharedLedger(memoryBudget(100 * MB, null));
+  const own = new Ledger(memory.shareOf('writer-0'));
   const writer = new ReplicaWriter(
     KEY,
     {
@@ -46,6 +52,7 @@ async function opened(
       unmapPages: () => {},
       pages,
       left: () => {},
+      heldValues: () => new HeldValues(own),
       logs: new LogKeeping(UNLIMITED_LOGS, { now: () => Date.now(), after }),
       scans: new SeenScans((some) => scans.push(...some), Date.now, setImmediate),
     },
@@ -60,7 +67,7 @@ async function opened(
   };
   const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null, opening: 1 }), said.at(-1)];
   assert.ok(answer !== undefined);
-  return { take, ended, said, scans, collected, spec };
+  return { take, ended, said, scans, collected, spec, memory };
 }
 
 const write = (id: number): ToWriter =>
@@ -87,6 +94,26 @@ test('a deletion by a filter on a field without an index is counted with the pay
   await new Promise((done) => setImmediate(done));
   const [scan, ...others] = scans.map(({ milliseconds: _, ...facts }) => facts);
   assert.deepEqual([scan, others], [{ collection: 'test', field: 'color', type: 'keyword', reads: 1, rows: 100 }, []]);
+});
+
+test('a large write is not decoded beside a large read of another thread, for which a small container has no memory', async (t) => {
+  const { memory, take } = await opened(t);
+  const send = async (points: object[]) => {
+    const operations = [Buffer.from(JSON.stringify({ points }))];
+    const undecoded = { operation: 'upsertPoints', path: {} };
+    const own = { operations, undecoded, until: 'applied', deadlineMs: Date.now() + 5000 };
+    const [answer] = await take({ kind: 'write', id: 7, key: KEY, as: ALONE, write: own } as unknown as ToWriter);
+    return answer?.kind === 'error' ? answer.error.code : answer?.kind;
+  };
+  const small = [{ id: 1, vector: [1, 0, 0, 0] }];
+  const large = [{ id: 1, vector: [1, 0, 0, 0], payload: { text: 'x'.repeat(2 * MB) } }];
+  assert.ok(memory.reserve('values', 19 * MB));
+  assert.equal(await send(large), 'outOfMemory');
+  assert.equal(await send(small), 'answer');
+  memory.release('values', 19 * MB);
+  assert.equal(await send(large), 'answer');
+  await new Promise((done) => setImmediate(done));
+  assert.equal(memory.held().size, 0);
 });
 
 for (const [what, message] of [
@@ -267,7 +294,9 @@ test('a replica whose log cannot be applied for long is given up with the reason
 for (const until of ['logged', 'applied'] as const) {
   test(`a replica that meets damage while it applies what is to be ${until} is given up at once, with the reason`, async (t) => {
     let pauses = 0;
-    const { said, take } = await opened(t, (_ms, run) => {
+    const { said, take } = await opened(t, (ms, run) => {
+      // The file of the database is looked at, too.
+      if (ms === FILE_LOOK_EVERY_MS) return;
       pauses += 1;
       setImmediate(run);
     });
