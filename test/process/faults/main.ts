@@ -119,9 +119,9 @@ await inLanes(
     const { all: calls, most } = await runs.count(place, phase);
     const own = KINDS.map(({ name }) => [name, { most: most.get(name) ?? 0, all: calls.get(name) ?? 0 }] as const);
     counts[`${place}.${phase}`] = Object.fromEntries(own);
+    writeFileSync(countsFile, JSON.stringify(counts));
   },
 );
-writeFileSync(countsFile, JSON.stringify(counts));
 const countOf = (place: Place, phase: Phase, kind: string) => counts[`${place}.${phase}`]?.[kind] ?? { most: 0, all: 0 };
 for (const place of places)
   for (const phase of phases) {
