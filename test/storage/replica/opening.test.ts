@@ -47,6 +47,7 @@ test('an environment that meets a lack of addresses is refused with the figures,
   const [first, ...rest] = outcomes('addresses', temporaryFolder(t));
   assert.equal(first, null);
   assertLack(rest[0], /takes 0\.3 GiB of addresses, and of [\d.]+ GiB that the process can have [\d.]+ are taken; raise `ulimit -v`/);
+  assert.equal(rest.at(-1), null);
 });
 
 test('a small replica takes under a GiB of addresses, so that tens of thousands fit a process', (t) => {
