@@ -22,6 +22,7 @@ import type { SentSet } from '../threads/common-memories.js';
 import type { FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
 import type { KeptLog, LogKeeping } from './log-keeping.js';
+import { Originals, type OriginalsHost } from './originals.js';
 import { type WriteMessage, writeGroup } from './write-group.js';
 
 /** Bytes of request bodies that are committed together. */
@@ -69,16 +70,6 @@ const FIRST_PAUSE_MS = 100;
 const PAUSE_MS_MAX = 5000;
 const TRIES_MAX = 16;
 
-/** After an opening, requests come first: what they need is compiled then. */
-const ARRIVAL_AFTER_MS = 3000;
-/** Between parts of originals, which take some 5 ms each. */
-const ARRIVAL_PAUSE_MS = 5;
-/**
- * Originals that searches have read are let go of so often: all 100 MB of 200,000 × 128 come back for 2 ms of CPU (600 faults of 3 µs, as the system maps
- * many neighbouring pages at a time), and letting them go takes 0.5 ms.
- */
-const TEND_EVERY_MS = 1000;
-
 type OtherMessage = Exclude<ToWriter, WriteMessage>;
 
 /** Calls of an open replica that are carried out at once, each with the value of its answer. */
@@ -123,8 +114,8 @@ export class ReplicaWriter implements KeptLog {
   private running: Running | null = null;
   private store: ReplicaStore | null = null;
   private scheduled = false;
-  /** Originals come to memory; settled when nothing is read for that any more. */
-  private arrival: Promise<void> = Promise.resolve();
+  /** Of the open store. */
+  private originals: Originals | null = null;
   /** The main thread has been told that nothing can be written any more. */
   private fatalReported = false;
   private purgeNeeded = false;
@@ -132,8 +123,6 @@ export class ReplicaWriter implements KeptLog {
   private willLook = false;
   /** There is a smaller one, to be taken between two transactions. */
   private hasSmallerFile = false;
-  /** Whether `tendOriginals` is to come again. */
-  private willTend = false;
   /** What measured writes that were answered before they are applied come to, and came to since the replica was opened here. */
   private unanswered: HardwareUsage[] = [];
   private unansweredUsage: HardwareUsage | null = null;
@@ -364,7 +353,7 @@ export class ReplicaWriter implements KeptLog {
   private *publishing(store: ReplicaStore, { id, result }: PublishBuild): Generator<Pause, void> {
     try {
       yield* store.builds.publishing(result);
-      this.tendOriginals();
+      this.originals?.tend();
       this.port.post({ kind: 'answer', id, value: undefined, stats: this.statsOf(store) });
     } catch (error) {
       rethrowBroken(error);
@@ -420,83 +409,30 @@ export class ReplicaWriter implements KeptLog {
     this.fatalReported = false;
     this.purgeNeeded = true;
     this.port.logs.begin(this);
-    const { store } = this;
-    if (!store.awaitsVerifying) {
-      this.awaitOriginals(store);
-      return;
-    }
-    this.port.after(0, () => {
-      if (this.store === store) this.arrival = this.verifyOriginals(store);
-    });
+    this.originals = new Originals(this.store, this.originalsHost());
+    this.originals.begin();
   }
 
-  /** The originals of the store's segments are verified. */
-  private awaitOriginals(store: ReplicaStore): void {
-    this.tendOriginals();
-    if (!store.awaitsOriginals) return;
-    this.port.after(ARRIVAL_AFTER_MS, () => {
-      if (this.store === store) this.arrival = this.bringOriginals(store);
-    });
-  }
-
-  /** Reads are verified block by block meanwhile. */
-  private async verifyOriginals(store: ReplicaStore): Promise<void> {
-    try {
-      await store.verifyOriginals(this.pauseWhile(store, 0));
-    } catch (error) {
-      if (this.store !== store) return;
-      this.port.warn(`replica ${this.key}: vectors cannot be verified: ${errorFacts(error).detail}`);
-      this.reportFatal(error);
-      return;
-    }
-    if (this.store === store) this.awaitOriginals(store);
-  }
-
-  /** Pauses of a long work that ends when the store is closed. */
-  private pauseWhile(store: ReplicaStore, ms: number): () => Promise<void> {
-    return async () => {
-      await new Promise<void>((resolve) => this.port.after(ms, resolve));
-      if (this.store !== store) throw new TroupeError('unavailable', `replica ${this.key} is being closed`);
+  private originalsHost(): OriginalsHost {
+    const { key, port } = this;
+    return {
+      key,
+      get pages() {
+        return port.pages;
+      },
+      after: (ms, run) => port.after(ms, run),
+      warn: (message) => port.warn(message),
+      fail: (error) => this.reportFatal(error),
     };
   }
 
-  /** Now, and again and again while any originals are pages of their files. */
-  private tendOriginals(): void {
-    const { store } = this;
-    const { pages } = this.port;
-    if (store === null || pages === null) return;
-    let areMapped = true;
-    try {
-      areMapped = store.tendOriginals(pages);
-    } catch (error) {
-      rethrowBroken(error);
-      this.port.warn(`replica ${this.key}: vectors are not mapped from their file: ${errorFacts(error).detail}`);
-    }
-    if (!areMapped || this.willTend) return;
-    this.willTend = true;
-    this.port.after(TEND_EVERY_MS, () => {
-      this.willTend = false;
-      this.tendOriginals();
-    });
-  }
-
-  /** What is damaged by now was sound at the opening. */
-  private async bringOriginals(store: ReplicaStore): Promise<void> {
-    try {
-      await store.bringOriginals(this.pauseWhile(store, ARRIVAL_PAUSE_MS));
-    } catch (error) {
-      if (this.store !== store) return;
-      this.port.warn(`replica ${this.key}: vectors go on to be read from their file: ${errorFacts(error).detail}`);
-      this.reportFatal(error);
-    }
-  }
-
   private async closeStore(frees: boolean, sleeps: boolean): Promise<void> {
-    const { store } = this;
+    const { originals, store } = this;
     this.port.logs.end(this);
     if (sleeps && store !== null) this.shortenForSleep(store);
     this.store = null;
-    await this.arrival;
+    this.originals = null;
+    await originals?.end();
     const stats = await store?.close(sleeps, !this.fatalReported);
     if (sleeps && stats !== undefined) this.port.post({ kind: 'stats', stats });
     if (frees) this.port.collectGarbageSoon();
