@@ -40,6 +40,11 @@ import {
 
 /** A node that does nothing for so long waits for ever. */
 const START_IDLE_MS = 20_000;
+/**
+ * A node that has met failing calls for so long and is not ready tries the same again and again: calls are counted in each thread and process anew,
+ * so a thread that is begun again meets the same fault.
+ */
+const START_RETRIES_MS = 30_000;
 /** Threads keep the code that they have compiled when they have lived for so long (ops/kept-code.cjs). Those of the runs rarely do. */
 const CODE_KEPT_MS = 5000;
 /** What a machine that is too busy may refuse is tried again: preparing a world, and counting in it. */
@@ -50,9 +55,10 @@ const SETTLED_UNDER_FAULTS_MS = 10_000;
 export const TOGETHER_MAX = 12;
 
 /**
- * Options of the nodes, for cheaper starts: one thread for reads instead of one for each CPU, and V8 leaves out what pays in the long run only.
+ * Options of the nodes, for cheaper runs: one thread for reads instead of one for each CPU, a consensus that ticks seldom, as nodes that wait for
+ * each other cost little then, and V8 leaves out what pays in the long run only.
  */
-const VARIABLES = ['SERVICE__STORAGE__PERFORMANCE__MAX_SEARCH_THREADS=1'];
+const VARIABLES = ['SERVICE__STORAGE__PERFORMANCE__MAX_SEARCH_THREADS=1', 'SERVICE__CLUSTER__CONSENSUS__TICK_PERIOD_MS=250'];
 const NODE_OPTIONS = ['--no-opt', '--no-maglev', '--wasm-lazy-compilation', '--no-wasm-tier-up'];
 
 interface Prepared {
@@ -221,7 +227,11 @@ export class Runs {
   ): Promise<{ readonly report: RunReport; readonly lives: boolean }> {
     const tally = newTally();
     const faulty = world.nodes[at] as WorldNode;
-    const ready = await becomesReady(faulty, START_IDLE_MS);
+    let failingSinceMs = Number.POSITIVE_INFINITY;
+    const ready = await becomesReady(faulty, START_IDLE_MS, () => {
+      if (existsSync(this.#log)) failingSinceMs = Math.min(failingSinceMs, performance.now());
+      return performance.now() > failingSinceMs + START_RETRIES_MS;
+    });
     if (ready) {
       // As far as it comes to it under faults.
       await settled(world, [...model.collections.keys()], SETTLED_UNDER_FAULTS_MS).catch(() => {});

@@ -33,7 +33,7 @@ const PATIENCE_MS = 300_000;
 const BUILD_MS = 4000;
 const BUILD_PAUSE_MAX_MS = 160;
 /** A build that fails again and again is waited for no longer than so many seconds. */
-const WAIT_SEC = 10;
+const WAIT_SEC = 4;
 /** Where nothing fails, all is waited for, also on a busy machine. */
 export const PATIENT_WAIT_SEC = 60;
 

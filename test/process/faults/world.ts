@@ -122,12 +122,12 @@ export async function launchWorld(nodes: Nodes, folder: string, program: string)
 
 /**
  * Whether it has become ready; false: it ended before, or it has neither done anything for `idleMs` nor become ready meanwhile, or is not ready after
- * `READY_MS`. On a busy machine a start takes long, and is no idle one.
+ * `READY_MS`, or `isHopeless` says so. On a busy machine a start takes long, and is no idle one.
  */
-export async function becomesReady(node: WorldNode, idleMs = READY_MS): Promise<boolean> {
+export async function becomesReady(node: WorldNode, idleMs = READY_MS, isHopeless = (): boolean => false): Promise<boolean> {
   const deadline = performance.now() + READY_MS;
   let worked = { ticks: 0, at: performance.now() };
-  while (node.exit() === null && performance.now() < deadline && performance.now() < worked.at + idleMs) {
+  while (node.exit() === null && performance.now() < deadline && performance.now() < worked.at + idleMs && !isHopeless()) {
     const ticks = ticksOf(node.pid);
     if (ticks > worked.ticks) worked = { ticks, at: performance.now() };
     // Each question costs a process that starts some milliseconds.
