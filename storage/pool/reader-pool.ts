@@ -1,7 +1,6 @@
 /**
- * The readers as the main thread sees them. Reads wait in one queue, go to a reader (`pool-state.ts` says which) and
- * are given up at their deadlines; each set of segments that a writer publishes goes to every reader, and is retired by
- * every reader before its writer may free it.
+ * The readers as the main thread sees them. Reads wait in one queue, go to a reader (`pool-state.ts` says which) and are given up at their deadlines.
+ * Readers get sets of segments (`handed-sets.ts`).
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -15,14 +14,11 @@ import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { CacheUse } from '../reader/cache-uses.js';
 import { lackAsUnavailable } from '../reader/lack.js';
 import type { SeenScan } from '../reader/seen-scans.js';
-import { freesMemory, type SegmentSet } from '../segment/handle.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { beginCollection, GarbageCollector } from '../threads/collect-garbage.js';
-import { CommonMemories } from '../threads/common-memories.js';
 import { threadEntry } from '../threads/entries.js';
 import { KnownReads } from '../threads/known-reads.js';
 import type {
-  Attach,
   FromReader,
   OwnReadsChange,
   PortionOptions,
@@ -31,7 +27,6 @@ import type {
   ReadOperation,
   ReplicaKey,
   ShardKeyMap,
-  Sleeping,
   SplitJob,
   SplitWrite,
   ToReader,
@@ -40,6 +35,7 @@ import type {
 import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../threads/scratch-turns.js';
 import { MoreTime, STARVED_TIMES_MAX } from './cpu-wait.js';
+import { HandedSets } from './handed-sets.js';
 import {
   dropRead,
   expireReads,
@@ -98,8 +94,6 @@ export interface ReaderPoolEvents {
 /** What the server in a reader's thread starts with: its settings, and the port that leads to its owner. */
 export type OpenReaderDoor = (reader: number) => { readonly port: MessagePort; readonly settings: unknown };
 
-/** A set of segments on its way to readers. */
-
 const WAITING_READS_MAX = 1024;
 const WAITING_READ_BYTES_MAX = 256 << 20;
 const READS_IN_FLIGHT_MAX = 4;
@@ -128,22 +122,6 @@ type ReadWork = {
   | { readonly kind: 'weigh'; readonly job: WeighJob; readonly resolve: (weight: number) => void }
 );
 
-interface ReplicaSets {
-  /** Sets that readers may need, by generation, oldest first. */
-  attaches: Attach[];
-  /** Readers that have not answered the retirement below this generation, and whether it frees memory. */
-  readonly retiring: Map<number, { readonly readers: Set<number>; readonly frees: boolean }>;
-  /** Whether readers have dropped sets of an earlier opening since the last retirement. */
-  hasOutlived: boolean;
-  /** Null while it is awake. */
-  sleeping: Sleeping | null;
-}
-
-interface Detaching {
-  readonly readers: Set<number>;
-  readonly done: () => void;
-}
-
 interface Settling {
   readonly readers: Set<number>;
   readonly done: () => void;
@@ -168,10 +146,8 @@ export class ReaderPool {
   readonly uses = new ReplicaUses();
   private readonly slots: WorkerSlots<FromReader, ToReader>;
   private readonly reads: ReadState<ReadWork>;
-  private readonly sets = new Map<ReplicaKey, ReplicaSets>();
-  /** By reader: of the port on which it gets sets. */
-  private readonly memories = new Map<number, CommonMemories>();
-  private readonly detaching = new Map<ReplicaKey, Detaching>();
+  /** Sets of segments that readers have. */
+  readonly sets: HandedSets;
   private readonly closing: AbortSignal;
   private aliases: AliasMap = new Map();
   private shardKeys: ShardKeyMap = new Map();
@@ -186,10 +162,6 @@ export class ReaderPool {
   private nextId = 1;
   /** Calls of `settled`, oldest first: a reader's answers are to those that wait for it, in this order. */
   private settling: Settling[] = [];
-  private newSleeping: Sleeping[] = [];
-  /** Asleep replicas that are gone, of which readers have not heard. */
-  private forgotten: ReplicaKey[] = [];
-  private tellingSleeping: NodeJS.Immediate | null = null;
   private readonly garbage = new GarbageCollector(beginCollection);
   /** Mean time between two answers while reads wait, smoothed: for Retry-After. */
   private answerMs = 1;
@@ -224,6 +196,10 @@ export class ReaderPool {
         tellWorker: (event) => on.tellWorker(event),
       },
     );
+    this.sets = new HandedSets(this.slots, {
+      retired: (key, generation, frees) => on.retired(key, generation, frees),
+      collectSoon: () => this.garbage.soon(),
+    });
     const more = () => new MoreTime((index) => this.slots.waitedMs(index), (STARVED_TIMES_MAX - 1) * this.stuckGraceMs);
     this.moreForReads = more();
     this.moreForAlone = more();
@@ -264,7 +240,7 @@ export class ReaderPool {
     this.garbage.stop();
     if (this.showingOwnReads !== null) clearImmediate(this.showingOwnReads);
     if (this.endingIdle !== null) clearTimeout(this.endingIdle);
-    if (this.tellingSleeping !== null) clearImmediate(this.tellingSleeping);
+    this.sets.stop();
     for (const { done } of this.settling.splice(0)) done();
     return this.slots.endAll();
   }
@@ -392,7 +368,7 @@ export class ReaderPool {
     return depths.filter((_, index) => index < this.count || this.startedForHeavy.has(index));
   }
 
-  // ---------------------------------------------------------------- sets of segments
+  // ---------------------------------------------------------------- what readers know
 
   /** For every reader, now and as others start. */
   setAliases(aliases: AliasMap): void {
@@ -444,134 +420,12 @@ export class ReaderPool {
     this.slots.post(index, { kind: 'door', port, settings }, [port]);
   }
 
-  /** From here on sets of the replica are handed round. */
-  addReplica(key: ReplicaKey): void {
-    this.sets.set(key, { attaches: [], retiring: new Map(), hasOutlived: false, sleeping: null });
-  }
-
-  /** As `addReplica`, of one that is asleep. */
-  addSleeping(sleeping: Sleeping): void {
-    this.sets.set(sleeping.key, { attaches: [], retiring: new Map(), hasOutlived: false, sleeping });
-    // Many are added at a start: readers hear of them together.
-    this.newSleeping.push(sleeping);
-    this.tellingSleeping ??= setImmediate(() => this.tellSleeping());
-  }
-
-  private tellSleeping(): void {
-    if (this.tellingSleeping !== null) clearImmediate(this.tellingSleeping);
-    this.tellingSleeping = null;
-    // Before those that have come since, maybe under the same names.
-    const keys = this.forgotten.splice(0);
-    if (keys.length > 0) this.slots.postAll({ kind: 'forget', keys });
-    const replicas = this.newSleeping.splice(0).filter((sleeping) => this.sets.get(sleeping.key)?.sleeping === sleeping);
-    if (replicas.length > 0) this.slots.postAll({ kind: 'asleep', replicas });
-  }
-
-  removeReplica(key: ReplicaKey): void {
-    this.sets.delete(key);
-  }
-
-  isDetaching(key: ReplicaKey): boolean {
-    return this.detaching.has(key);
-  }
-
-  /** Hands a set to every reader, now and as others start: before the commit that makes it current (View-V3). */
-  attach(attach: Attach): void {
-    const sets = this.sets.get(attach.spec.key);
-    if (sets === undefined) return;
-    if (this.forgotten.length > 0) this.tellSleeping();
-    sets.sleeping = null;
-    // Sets of an earlier opening have other memories: readers drop them as they get this one.
-    const kept = sets.attaches.filter((known) => known.opening === attach.opening && known.set.generation !== attach.set.generation);
-    sets.hasOutlived ||= kept.length < sets.attaches.length;
-    sets.attaches = [...kept, attach];
-    for (const index of this.slots.indicesUp()) this.postAttach(index, attach);
-  }
-
-  /** Has every reader drop the sets before `generation`; `retired` follows when the last one has (View-V4). */
-  retireBefore(key: ReplicaKey, generation: number): void {
-    const sets = this.sets.get(key);
-    if (sets === undefined) return;
-    const frees = sets.hasOutlived || freesMemory(setsOf(sets, false, generation), setsOf(sets, true, generation));
-    sets.attaches = sets.attaches.filter((attach) => attach.set.generation >= generation);
-    sets.hasOutlived = false;
-    const readers = this.slots.indicesUp();
-    if (readers.size === 0) {
-      this.on.retired(key, generation, frees);
-      return;
-    }
-    sets.retiring.set(generation, { readers, frees });
-    this.slots.postAll({ kind: 'retire', key, generation, frees });
-  }
-
-  /** Its writer is lost: nobody waits for what is being retired. */
-  forgetRetiring(key: ReplicaKey): void {
-    this.sets.get(key)?.retiring.clear();
-  }
-
-  /**
-   * Has every reader let go of the replica and its files; resolves when they have. frees: whether memory worth a collection goes with it.
-   * sleeps: what readers keep of one that only sleeps.
-   */
-  detach(key: ReplicaKey, frees: boolean, sleeps: Sleeping | null = null): Promise<void> {
-    const readers = this.slots.indicesUp();
-    // Messages that passed through here referred to its memory, too.
-    if (frees) this.garbage.soon();
-    const sets = this.sets.get(key);
-    if (sets !== undefined) sets.sleeping = sleeps;
-    this.tellSleeping();
-    // A reader that starts now must not get what is being detached: its memory may be used for something else.
-    if (sets !== undefined) sets.attaches = [];
-    if (readers.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.detaching.set(key, { readers, done: resolve });
-      this.slots.postAll({ kind: 'detach', key, frees, sleeps });
-    });
-  }
-
-  /** Has every reader forget a replica that is asleep. */
-  forget(key: ReplicaKey): void {
-    // At an orderly end all of them go: readers hear of them together.
-    this.forgotten.push(key);
-    this.tellingSleeping ??= setImmediate(() => this.tellSleeping());
-  }
-
-  private readerRetired(reader: number, key: ReplicaKey, generation: number): void {
-    const sets = this.sets.get(key);
-    const waiting = sets?.retiring.get(generation);
-    if (sets === undefined || waiting === undefined) return;
-    const { frees, readers } = waiting;
-    readers.delete(reader);
-    if (readers.size > 0) return;
-    sets.retiring.delete(generation);
-    this.on.retired(key, generation, frees);
-    // Messages that passed through here referred to the memories of segments that are gone now.
-    if (frees) this.garbage.soon();
-  }
-
-  private readerDetached(reader: number, key: ReplicaKey): void {
-    const detaching = this.detaching.get(key);
-    if (detaching === undefined) return;
-    detaching.readers.delete(reader);
-    if (detaching.readers.size > 0) return;
-    this.detaching.delete(key);
-    detaching.done();
-  }
-
   // ---------------------------------------------------------------- threads
 
-  private postAttach(index: number, attach: Attach): void {
-    const memories = this.memories.get(index) ?? new CommonMemories();
-    this.memories.set(index, memories);
-    this.slots.post(index, { ...attach, set: memories.pack(attach.set) });
-  }
-
   private readerReady(index: number): void {
-    this.memories.delete(index);
     this.slots.post(index, { kind: 'aliases', aliases: this.aliases });
     this.slots.post(index, { kind: 'shardKeys', shards: this.shardKeys });
-    for (const { attaches } of this.sets.values()) for (const attach of attaches) this.postAttach(index, attach);
-    this.slots.post(index, { kind: 'asleep', replicas: [...this.sets.values()].flatMap(({ sleeping }) => sleeping ?? []) });
+    this.sets.begin(index);
     this.slots.post(index, this.ownReadsNews(this.ownReads.whole()));
     if (index < this.count) for (const open of this.openers) this.postDoor(index, open);
     (this.reads.readers[index] as ReaderSlot<ReadWork>).up = true;
@@ -586,9 +440,7 @@ export class ReaderPool {
     for (const read of loseReader(this.reads, index)) {
       read.work.reject(new TroupeError('internal', `the query ended two engine workers (${reason}) and was given up`));
     }
-    // Its replacement starts with the newest sets only, so it has retired and detached everything (View-V4).
-    for (const [key, { retiring }] of this.sets) for (const generation of [...retiring.keys()]) this.readerRetired(index, key, generation);
-    for (const key of [...this.detaching.keys()]) this.readerDetached(index, key);
+    this.sets.lose(index);
     for (const { readers } of [...this.settling]) if (readers.has(index)) this.readerSettled(index);
     this.pump();
   }
@@ -648,10 +500,10 @@ export class ReaderPool {
         this.on.cacheUses(index, message.uses);
         return;
       case 'retired':
-        this.readerRetired(index, message.key, message.generation);
+        this.sets.noteRetired(index, message.key, message.generation);
         return;
       case 'detached':
-        this.readerDetached(index, message.key);
+        this.sets.noteDetached(index, message.key);
         return;
       case 'ready':
         return;
@@ -726,9 +578,4 @@ function bodyToPost(body: Uint8Array | null): { readonly body: Uint8Array | null
 function callOf(work: ReadWork): string {
   const replicas = work.kind === 'read' || work.kind === 'portion' ? ` of ${work.replicas.join(', ')}` : '';
   return `${work.kind === 'read' ? work.operation : work.kind}${replicas}`;
-}
-
-/** A replica's sets from a generation on, or those before it. */
-function setsOf({ attaches }: ReplicaSets, from: boolean, generation: number): SegmentSet[] {
-  return attaches.map(({ set }) => set).filter((set) => set.generation >= generation === from);
 }

@@ -196,7 +196,7 @@ export class WriterPool {
     const beyond = isMarkedMade(spec.folder) ? null : beyondLimit(this.replicaLimit, this.openCount, 1);
     if (beyond !== null) throw lacking(`replica ${key} is not made: ${beyond}`);
     const replica = this.newReplica(spec);
-    this.readers.addReplica(key);
+    this.readers.sets.add(key);
     try {
       const stats = await this.openOnWriter(replica, damaged);
       replica.open = true;
@@ -204,7 +204,7 @@ export class WriterPool {
       return stats;
     } catch (error) {
       if (this.replicas.get(key) === replica) {
-        await this.readers.detach(key, true);
+        await this.readers.sets.detach(key, true);
         this.remove(key);
       }
       throw error;
@@ -227,7 +227,7 @@ export class WriterPool {
     const replica = this.newReplica(spec);
     Object.assign(replica, { stats, check, open: true });
     this.sleepers.noteAsleep(replica);
-    this.readers.addSleeping(sleepingOf(replica));
+    this.readers.sets.addSleeping(sleepingOf(replica));
     return stats;
   }
 
@@ -268,14 +268,14 @@ export class WriterPool {
     replica.open = false;
     await this.sleepers.settled(replica);
     if (replica.life === 'asleep') {
-      this.readers.forget(key);
+      this.readers.sets.forget(key);
       this.remove(key);
       return;
     }
     // The process ends, and all memory with it.
     const frees = !this.closing.aborted && this.freed.isWorthCollecting(replica.stats);
     try {
-      await this.readers.detach(key, frees);
+      await this.readers.sets.detach(key, frees);
       // A writer that is lost has closed everything.
       if (this.slots.isUp(replica.writer)) await this.call(replica, { kind: 'close', id: 0, key, frees, sleeps: false });
     } finally {
@@ -287,7 +287,7 @@ export class WriterPool {
   private async closeAsleep(replica: Replica): Promise<void> {
     const { key } = replica.spec;
     const frees = this.freed.isWorthCollecting(replica.stats);
-    await this.readers.detach(key, frees, sleepingOf(replica));
+    await this.readers.sets.detach(key, frees, sleepingOf(replica));
     await this.send(replica, { kind: 'close', id: 0, key, frees, sleeps: true }, {});
   }
 
@@ -457,9 +457,9 @@ export class WriterPool {
     // numbers to others (View-V5).
     for (const replica of this.replicasOf(index)) {
       const { key } = replica.spec;
-      this.readers.forgetRetiring(key);
+      this.readers.sets.forgetRetiring(key);
       replica.keepsLog = false;
-      if (replica.open && replica.life === 'awake') replica.readersFree = this.readers.detach(key, true);
+      if (replica.open && replica.life === 'awake') replica.readersFree = this.readers.sets.detach(key, true);
     }
   }
 
@@ -480,7 +480,7 @@ export class WriterPool {
         this.takePublished(index, message);
         return;
       case 'published':
-        this.readers.retireBefore(message.key, message.generation);
+        this.readers.sets.retireBefore(message.key, message.generation);
         return;
       case 'stats':
         this.takeStats(message.stats);
@@ -504,9 +504,9 @@ export class WriterPool {
     // Also of a replica that is gone: a later message may name the memory.
     const set = (this.queues[index] as WriterQueue).memories.unpack(message.set);
     const replica = this.replicas.get(message.spec.key);
-    if (replica === undefined || this.readers.isDetaching(message.spec.key)) return;
+    if (replica === undefined || this.readers.sets.isDetaching(message.spec.key)) return;
     replica.spec = message.spec;
-    this.readers.attach({
+    this.readers.sets.attach({
       kind: 'attach',
       place: replica.place,
       spec: message.spec,
@@ -566,7 +566,7 @@ export class WriterPool {
     this.sleepers.forget(replica);
     (this.counts[replica.writer] as number) -= 1;
     this.replicas.delete(key);
-    this.readers.removeReplica(key);
+    this.readers.sets.remove(key);
   }
 
   private replicasOf(writer: number): Replica[] {

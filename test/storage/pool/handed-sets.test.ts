@@ -1,0 +1,109 @@
+/** Which reader has which set of segments, with readers that only listen. */
+
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { HandedSets } from '../../../storage/pool/handed-sets.js';
+import type { Attach, ToReader } from '../../../storage/threads/messages.js';
+
+const KEY = 'books/0';
+
+test('a reader that starts later gets the newest sets, and hears of replicas that are asleep', () => {
+  const { readers, sets } = withReaders(0);
+  sets.add(KEY);
+  sets.attach(setOf(1));
+  sets.attach(setOf(2));
+  sets.retireBefore(KEY, 2);
+  sets.addSleeping({ key: 'films/0', shards: 1 });
+  readers.start(1);
+  sets.begin(1);
+  assert.deepEqual(readers.heard(1), ['attach 2', 'asleep films/0']);
+  sets.stop();
+});
+
+test('a set is retired when the last reader has dropped it or is lost, and not before', () => {
+  const { readers, retired, sets } = withReaders(0, 1, 2);
+  sets.add(KEY);
+  sets.attach(setOf(1));
+  sets.attach(setOf(2));
+  sets.retireBefore(KEY, 2);
+  sets.noteRetired(0, KEY, 2);
+  sets.noteRetired(1, KEY, 2);
+  assert.deepEqual(retired, []);
+  readers.end(2);
+  sets.lose(2);
+  assert.deepEqual(retired, ['books/0 before 2']);
+});
+
+test('without readers a set is retired at once', () => {
+  const { retired, sets } = withReaders();
+  sets.add(KEY);
+  sets.attach(setOf(1));
+  sets.retireBefore(KEY, 2);
+  assert.deepEqual(retired, ['books/0 before 2']);
+});
+
+test('a reader that starts while a replica is detached gets no set of it: its memory may be used for something else', async () => {
+  const { readers, sets } = withReaders(0);
+  sets.add(KEY);
+  sets.attach(setOf(1));
+  const detached = sets.detach(KEY, false, { key: KEY, shards: 1 });
+  assert.equal(sets.isDetaching(KEY), true);
+  readers.start(1);
+  sets.begin(1);
+  assert.deepEqual(readers.heard(1), ['asleep books/0']);
+  sets.noteDetached(0, KEY);
+  await detached;
+  assert.equal(sets.isDetaching(KEY), false);
+});
+
+test('readers forget a replica before they hear of another one with its name', () => {
+  const { readers, sets } = withReaders(0);
+  sets.addSleeping({ key: KEY, shards: 1 });
+  sets.remove(KEY);
+  sets.forget(KEY);
+  sets.add(KEY);
+  sets.attach(setOf(1));
+  assert.deepEqual(readers.heard(0), ['forget books/0', 'attach 1']);
+});
+
+/** Readers with these numbers are there from the start. */
+function withReaders(...up: readonly number[]) {
+  const indices = new Set(up);
+  const messages = new Map<number, string[]>();
+  const retired: string[] = [];
+  const post = (index: number, message: ToReader): void => {
+    messages.set(index, [...(messages.get(index) ?? []), said(message)]);
+  };
+  const postAll = (message: ToReader): void => {
+    for (const index of indices) post(index, message);
+  };
+  const sets = new HandedSets(
+    { indicesUp: () => new Set(indices), post, postAll },
+    { retired: (key, generation) => retired.push(`${key} before ${generation}`), collectSoon: () => {} },
+  );
+  const readers = {
+    start: (index: number) => indices.add(index),
+    end: (index: number) => indices.delete(index),
+    heard: (index: number) => messages.get(index) ?? [],
+  };
+  return { sets, readers, retired };
+}
+
+function said(message: ToReader): string {
+  if (message.kind === 'attach') return `attach ${message.set.generation}`;
+  if (message.kind === 'asleep') return `asleep ${message.replicas.map(({ key }) => key).join()}`;
+  return message.kind === 'forget' ? `forget ${message.keys.join()}` : message.kind;
+}
+
+function setOf(generation: number): Attach {
+  const spec = { key: KEY } as Attach['spec'];
+  return {
+    kind: 'attach',
+    place: 0,
+    spec,
+    opening: 1,
+    openCommit: 0,
+    fields: new Map(),
+    set: { generation, segments: [] },
+  };
+}
