@@ -25,6 +25,8 @@ import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dat
 import { machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
 import { table } from './common/table.js';
+import { type LargeChapter, largeMarkdown } from './large/report.js';
+import { measureLarge } from './large/run.js';
 import { type LimitsChapter, limitsMarkdown } from './limits/report.js';
 import { measureLimits } from './limits/run.js';
 import { markdown, writeChapter } from './node/report.js';
@@ -55,6 +57,8 @@ const HELP = `npm run bench -- [options]
   --start            a start instead: until ready and idle memory without data, until ready and the first requests with data; also with --dataset mnist
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
+  --large            one collection of --count (default 1,000,000) × --dim (default 128) points instead: built, searched, started again
+  --on-disk          of --large: vectors in lists on disk
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
   --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead
@@ -83,6 +87,9 @@ const { values: options } = parseArgs({
     start: { type: 'boolean', default: false },
     beside: { type: 'string' },
     collections: { type: 'boolean', default: false },
+    large: { type: 'boolean', default: false },
+    dim: { type: 'string', default: '128' },
+    'on-disk': { type: 'boolean', default: false },
     writes: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
     access: { type: 'boolean', default: false },
@@ -129,6 +136,10 @@ if (options.start) {
 }
 if (options.writes) {
   await benchWrites();
+  process.exit(0);
+}
+if (options.large) {
+  await benchLarge();
   process.exit(0);
 }
 if (options.collections) {
@@ -303,6 +314,21 @@ async function benchCollections(): Promise<void> {
     const chapter: CollectionsChapter = { ...run(), rows, count, searched, seed };
     console.log(`\n${collectionsMarkdown(chapter)}`);
     keep('collections', chapter, collectionsMarkdown(chapter));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchLarge(): Promise<void> {
+  const count = Number(options.count ?? (options.quick ? 50_000 : 1_000_000));
+  const dim = Number(options.dim);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const large = { count, dim, seed, efs: settings.efs, onDisk: options['on-disk'], restMs: options.quick ? 3000 : 30_000 };
+    const report = await measureLarge(large, folder, (line) => process.stderr.write(`${line}\n`));
+    const chapter: LargeChapter = { ...run(), ...report, count, dim, seed };
+    console.log(`\n${largeMarkdown(chapter)}`);
+    keep(`large-${count}x${dim}${options['on-disk'] ? '-on-disk' : ''}`, chapter, largeMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

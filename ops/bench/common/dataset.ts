@@ -116,10 +116,9 @@ const DECIMALS = 1e5;
  */
 export function makeSynthetic(count: number, dim: number, queryCount: number, seed: number): Dataset {
   const random = seededRandom(seed);
-  const projection = Float64Array.from({ length: LATENT_DIM * dim }, () => random.normal() / Math.sqrt(LATENT_DIM));
-  const centers = Float64Array.from({ length: CLUSTERS * LATENT_DIM }, () => random.normal());
-  const vectors = clustered(count, dim, projection, centers, random);
-  const queries = clustered(queryCount, dim, projection, centers, random);
+  const more = syntheticRows(dim, random);
+  const vectors = more(count);
+  const queries = more(queryCount);
   return {
     name: 'synthetic',
     description: `synthetic, ${count.toLocaleString('en')} × ${dim} in ${CLUSTERS.toLocaleString('en')} clusters, Cosine`,
@@ -132,6 +131,13 @@ export function makeSynthetic(count: number, dim: number, queryCount: number, se
     payloads: makePayloads(count, random),
     filters: FILTERS,
   };
+}
+
+/** The vectors of `makeSynthetic`, so many at a time, for sets that are larger than memory. Float32Array [count, dim]. */
+export function syntheticRows(dim: number, random: RandomNumbers): (count: number) => Float32Array {
+  const projection = Float64Array.from({ length: LATENT_DIM * dim }, () => random.normal() / Math.sqrt(LATENT_DIM));
+  const centers = Float64Array.from({ length: CLUSTERS * LATENT_DIM }, () => random.normal());
+  return (count) => clustered(count, dim, projection, centers, random);
 }
 
 function clustered(count: number, dim: number, projection: Float64Array, centers: Float64Array, random: RandomNumbers): Float32Array {

@@ -1,0 +1,42 @@
+/** What a large collection needs, as tables. */
+
+import type { Machine } from '../common/measure.js';
+import { table } from '../common/table.js';
+import type { LargeReport } from './run.js';
+
+export interface LargeChapter extends LargeReport {
+  readonly command: string;
+  readonly date: string;
+  readonly machine: Machine;
+  readonly seed: number;
+  readonly count: number;
+  readonly dim: number;
+}
+
+export function largeMarkdown({ command, count, date, dim, machine, rows, searches, seed }: LargeChapter): string {
+  const set = `${count.toLocaleString('en')} × ${dim}`;
+  return [
+    `### A large collection, ${set}`,
+    '',
+    `Synthetic, Cosine, one node. ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
+    '',
+    ...table(
+      ['what', set],
+      rows.map(({ unit, value, what }) => [what, `${value < 10 ? value.toFixed(1) : Math.round(value)}${unit === '' ? '' : ` ${unit}`}`]),
+    ),
+    '',
+    'Searches for 10, one after the other over REST; recall next to a scan of all vectors by the client:',
+    '',
+    ...table(
+      ['`hnsw_ef`', 'recall', 'p50, ms', 'p99, ms', 'CPU, ms'],
+      searches.map(({ cpuMs, ef, p50Ms, p99Ms, recall }) => [
+        String(ef),
+        recall.toFixed(3),
+        p50Ms.toFixed(2),
+        p99Ms.toFixed(2),
+        cpuMs.toFixed(2),
+      ]),
+    ),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,206 @@
+/**
+ * One large collection on one node: how long it takes to be uploaded and indexed, what it needs of CPU, memory and disk, what searches find and cost,
+ * and how soon it answers after a restart. Vectors are made while they are uploaded, so they need no memory here, and the exact answers with them.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type RunningNode, startNodeProcess } from '../../node-process.js';
+import { seededRandom } from '../../random.js';
+import { RestClient } from '../../rest-client.js';
+import { syntheticRows } from '../common/dataset.js';
+import { openGrpc } from '../common/grpc-lane.js';
+import type { Lane } from '../common/lane.js';
+import { cpuSeconds, diskMegabytes, memory, peakMegabytes } from '../common/measure.js';
+import { upsertMessage } from '../common/protobuf.js';
+import { quantile } from '../common/quantile.js';
+import { grpcRequest } from '../common/requests.js';
+import { NearestRows } from './nearest-rows.js';
+
+export interface LargeSettings {
+  readonly count: number;
+  readonly dim: number;
+  readonly seed: number;
+  readonly efs: readonly number[];
+  /** Codes and originals on disk, in lists. */
+  readonly onDisk: boolean;
+  /** Rest before memory is read. */
+  readonly restMs: number;
+}
+
+export interface LargeRow {
+  readonly what: string;
+  readonly unit: string;
+  readonly value: number;
+}
+
+export interface LargeSearch {
+  readonly ef: number;
+  readonly recall: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** Of the node, for a search. */
+  readonly cpuMs: number;
+}
+
+export interface LargeReport {
+  readonly rows: readonly LargeRow[];
+  readonly searches: readonly LargeSearch[];
+}
+
+const COLLECTION = 'large';
+const BATCH = 1000;
+const LANES = 2;
+const QUERIES = 100;
+const LIMIT = 10;
+/** How often each query is asked for a measurement. */
+const ROUNDS = 3;
+/** A collection that has been green for so long has no further build. */
+const GREEN_MS = 3000;
+
+export async function measureLarge(settings: LargeSettings, folder: string, say: (line: string) => void): Promise<LargeReport> {
+  const { dim, onDisk, restMs } = settings;
+  const rows: LargeRow[] = [];
+  const add = (what: string, unit: string, value: number): void => {
+    rows.push({ what, unit, value });
+    say(`${what}: ${value.toFixed(1)} ${unit}`);
+  };
+  let node = await startNodeProcess({ folder });
+  let client = new RestClient(node.port);
+  await client.result('PUT', `/collections/${COLLECTION}`, {
+    vectors: { size: dim, distance: 'Cosine', ...(onDisk ? { on_disk: true, hnsw_config: { on_disk: true } } : {}) },
+  });
+  const started = performance.now();
+  const truth = await upload(settings, node, say);
+  add('uploaded', 's', (performance.now() - started) / 1000);
+  await untilIndexed(client, say);
+  add('first point sent until indexed', 's', (performance.now() - started - GREEN_MS) / 1000);
+  add('CPU until then', 's', cpuSeconds(node.pid) ?? Number.NaN);
+  add('most memory until then', 'MB', peakMegabytes(node.pid) ?? Number.NaN);
+  add('segments', '', await segmentsOf(client));
+  await sleep(restMs);
+  tellMemory(node, 'at rest', add);
+  add('disk', 'MB', diskMegabytes(`${folder}/storage`));
+  const searches: LargeSearch[] = [];
+  for (const ef of settings.efs) {
+    const found = await measureSearches(client, node, truth, ef);
+    searches.push(found);
+    say(
+      `ef ${ef}: recall ${found.recall.toFixed(3)}, p50 ${found.p50Ms.toFixed(2)}, p99 ${found.p99Ms.toFixed(2)} ms, CPU ${found.cpuMs.toFixed(2)} ms`,
+    );
+  }
+  tellMemory(node, 'after searches', add);
+  const before = await answersOf(client, truth, settings.efs[0] as number);
+  client.close();
+  add('stop', 's', (await timed(() => node.end('SIGTERM'))) / 1000);
+
+  const restarted = performance.now();
+  node = await startNodeProcess({ folder, readyTimeoutMs: 600_000 });
+  client = new RestClient(node.port);
+  add('restart until ready', 's', node.readyMs / 1000);
+  const [first] = await answersOf(client, truth, settings.efs[0] as number, 1);
+  add('restart until the first answer', 's', (performance.now() - restarted) / 1000);
+  add('the first answer is the same', 'of 1', JSON.stringify(first) === JSON.stringify(before[0]) ? 1 : 0);
+  await sleep(restMs);
+  tellMemory(node, 'after a restart', add);
+  const after = await answersOf(client, truth, settings.efs[0] as number);
+  add(
+    'same answers as before the restart',
+    `of ${QUERIES}`,
+    after.filter((ids, query) => JSON.stringify(ids) === JSON.stringify(before[query])).length,
+  );
+  client.close();
+  await node.end('SIGTERM');
+  return { rows, searches };
+}
+
+/** Sends all points over some connections, and returns the nearest rows of each query. */
+async function upload({ count, dim, seed }: LargeSettings, node: RunningNode, say: (line: string) => void): Promise<NearestRows> {
+  const more = syntheticRows(dim, seededRandom(seed));
+  const truth = new NearestRows(more(QUERIES), dim, LIMIT);
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    const connection = await openGrpc(node.grpcPort);
+    while (next < count) {
+      const from = next;
+      const size = Math.min(BATCH, count - from);
+      next += size;
+      const vectors = more(size);
+      truth.offer(vectors, from);
+      const points = Array.from({ length: size }, (_, at) => ({
+        id: from + at,
+        vector: vectors.subarray(at * dim, (at + 1) * dim),
+        payload: {},
+      }));
+      await sent(connection, grpcRequest('Upsert', upsertMessage(COLLECTION, points)));
+      if (from % (100 * BATCH) === 0) say(`${from + size} of ${count} points, ${memory(node.pid)?.rss.toFixed(0)} MB`);
+    }
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  return truth;
+}
+
+function sent(lane: Lane, request: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    lane.send(request, ({ good, bytes }) => (good ? resolve() : reject(new Error(bytes.toString('latin1').slice(0, 500)))), reject);
+  });
+}
+
+/** Waits until nothing has been built for a while. */
+async function untilIndexed(client: RestClient, say: (line: string) => void): Promise<void> {
+  let greenSinceMs: number | null = null;
+  for (let looks = 0; greenSinceMs === null || performance.now() - greenSinceMs < GREEN_MS; looks++) {
+    const info = await client.result<{ status: string; indexed_vectors_count: number }>('GET', `/collections/${COLLECTION}`);
+    greenSinceMs = info.status === 'green' && info.indexed_vectors_count > 0 ? (greenSinceMs ?? performance.now()) : null;
+    if (looks % 100 === 0) say(`${info.status}, ${info.indexed_vectors_count} indexed`);
+    await sleep(200);
+  }
+}
+
+async function segmentsOf(client: RestClient): Promise<number> {
+  return (await client.result<{ segments_count: number }>('GET', `/collections/${COLLECTION}`)).segments_count;
+}
+
+function tellMemory(node: RunningNode, when: string, add: (what: string, unit: string, value: number) => void): void {
+  const { anonymous = Number.NaN, file = Number.NaN, shared = Number.NaN } = memory(node.pid) ?? {};
+  add(`memory ${when}, but for pages of files`, 'MB', anonymous + shared);
+  add(`pages of files ${when}`, 'MB', file);
+}
+
+async function measureSearches(client: RestClient, node: RunningNode, truth: NearestRows, ef: number): Promise<LargeSearch> {
+  await answersOf(client, truth, ef);
+  const cpu = cpuSeconds(node.pid) ?? Number.NaN;
+  const times: number[] = [];
+  let recall = 0;
+  for (let round = 0; round < ROUNDS; round++)
+    for (let query = 0; query < QUERIES; query++) {
+      let ids: number[] = [];
+      times.push(
+        await timed(async () => {
+          ids = await search(client, truth, query, ef);
+        }),
+      );
+      recall += truth.partFound(query, ids);
+    }
+  const sorted = Float64Array.from(times).sort();
+  const cpuMs = (1000 * ((cpuSeconds(node.pid) ?? Number.NaN) - cpu)) / times.length;
+  return { ef, recall: recall / times.length, p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), cpuMs };
+}
+
+async function answersOf(client: RestClient, truth: NearestRows, ef: number, count = QUERIES): Promise<number[][]> {
+  const answers: number[][] = [];
+  for (let query = 0; query < count; query++) answers.push(await search(client, truth, query, ef));
+  return answers;
+}
+
+async function search(client: RestClient, truth: NearestRows, query: number, ef: number): Promise<number[]> {
+  const body = { query: [...truth.query(query)], limit: LIMIT, params: { hnsw_ef: ef } };
+  const { points } = await client.result<{ points: { id: number }[] }>('POST', `/collections/${COLLECTION}/points/query?timeout=60`, body);
+  return points.map(({ id }) => id);
+}
+
+async function timed(run: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await run();
+  return performance.now() - started;
+}
