@@ -1,8 +1,10 @@
 /** What calls need of memory is bounded over all connections. */
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { type TestContext, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { type GrpcDoor, startGrpcDoor } from '../../../http/grpc/server.js';
 import { fakeMemory, type Harness, held, openDoor, until } from '../rest/fake-node.js';
@@ -41,6 +43,32 @@ test('a compressed message is refused when there is no memory for what it would 
   assert.equal(await status, String(RESOURCE_EXHAUSTED));
   assert.equal(harness.node.asked.length, 0);
   await until(() => held(harness.services, 'bodies') === 0);
+});
+
+test('a call that is refused while its message is on its way tells its client why, and the connection goes on', async (context) => {
+  const { door, harness } = await opened(context, BUDGET);
+  const { ledger } = harness.services.memory;
+  // Room for the beginning of one message.
+  const taken = 10 * MB - 20_000;
+  assert.ok(ledger.reserve('bodies', taken));
+  const session = http2(context, door);
+  const slow = call(session, [prefix(65_536, 0), Buffer.alloc(16_370)]);
+  const told = refusal(slow);
+  for (let bites = 0; bites < 60 && slow.writable; bites++) {
+    slow.write(Buffer.alloc(7));
+    await nextTurn();
+  }
+  assert.match(await told, /^8 Too many requests: /);
+  // Each fills its window of 4 MB before it hears of it: together they fill that of the connection twice.
+  for (let uploads = 0; uploads < 4; uploads++) {
+    assert.match(await refusal(call(session, [prefix(6 * MB, 0), Buffer.alloc(6 * MB)])), /^8 Too many requests: /);
+    assert.match(await refusal(call(session, [prefix(33 * MB, 0), Buffer.alloc(6 * MB)])), /^8 .*larger/);
+  }
+  ledger.release('bodies', taken);
+  const after = call(session, [prefix(3, 0), Buffer.from([0x0a, 0x01, 0x63])]);
+  after.end();
+  assert.match(await refusal(after), /^0/);
+  assert.deepEqual([harness.node.asked.length, session.destroyed, held(harness.services, 'bodies')], [1, false, 0]);
 });
 
 test('answers that clients do not take are counted, and end their connections beyond the budget', async (context) => {
@@ -85,7 +113,8 @@ async function opened(context: TestContext, budget: number): Promise<Opened> {
 }
 
 function http2(context: TestContext, { port }: GrpcDoor): ClientHttp2Session {
-  const session = connect(`http://127.0.0.1:${port}`);
+  // Node's client counts what it has not sent of a refused call for ever.
+  const session = connect(`http://127.0.0.1:${port}`, { maxSessionMemory: 1000 });
   session.on('error', () => {});
   context.after(() => session.destroy());
   return session;
@@ -96,6 +125,21 @@ function call(session: ClientHttp2Session, parts: readonly Buffer[], fields: Rec
   stream.on('error', () => {});
   for (const part of parts) stream.write(part);
   return stream;
+}
+
+/** Status and message of a call, once its stream is closed; rejects if it was broken off without them. */
+async function refusal(stream: ClientHttp2Stream): Promise<string> {
+  let fields: Record<string, unknown> = {};
+  stream.on('response', (headers) => {
+    fields = { ...fields, ...headers };
+  });
+  stream.on('trailers', (headers) => {
+    fields = { ...fields, ...headers };
+  });
+  stream.resume();
+  await once(stream, 'close');
+  assert.equal(stream.rstCode, 0);
+  return `${String(fields['grpc-status'])} ${String(fields['grpc-message'] ?? '')}`;
 }
 
 function prefix(length: number, compressed: number): Buffer {
