@@ -45,7 +45,9 @@ test('a compressed message is refused when there is no memory for what it would 
   await until(() => held(harness.services, 'bodies') === 0);
 });
 
-test('a call that is refused while its message is on its way tells its client why, and the connection goes on', async (context) => {
+test('a call that is refused while its message is on its way tells its client why, and the connection goes on', {
+  timeout: 30_000,
+}, async (context) => {
   const { door, harness } = await opened(context, BUDGET);
   const { ledger } = harness.services.memory;
   // Room for the beginning of one message.
