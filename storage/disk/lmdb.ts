@@ -132,8 +132,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   private open: OpenWrite | null = null;
   /** Within `write`. */
   private isWriting = false;
-  /** Readers could not be told that the file has been replaced. */
-  private isLost = false;
+  /** Why the file that has replaced this one may not stay, or readers could not be told of it. */
+  private lostBy: unknown;
   /** As of this commit. */
   private knownSpace: { readonly transaction: number; readonly space: DatabaseSpace } | null = null;
 
@@ -266,7 +266,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** A second transaction would become a part of the open one. */
   private mustBeFree(): void {
     invariant(this.open === null, 'Slice-S4', () => `${this.folder} is written while a transaction is open`);
-    if (this.isLost) throw this.closedToWrites();
+    if (this.lostBy !== undefined) throw this.closedToWrites(this.lostBy);
   }
 
   /** Returns the transaction's number. */
@@ -278,7 +278,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   }
 
   private closedToWrites(cause?: unknown): LmdbError {
-    return new LmdbError(`${this.folder} takes no more writes until it is opened again`, true, cause);
+    const why = cause === undefined ? '' : `: ${cause instanceof Error ? cause.message : String(cause)}`;
+    return new LmdbError(`${this.folder} takes no more writes until it is opened again${why}`, true, cause);
   }
 
   private notCommitted(number: number, error: unknown): TroupeError {
@@ -418,7 +419,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
       keep();
       root.transactionSync(() => table.putSync(key, value));
     } catch (error) {
-      this.isLost = true;
+      this.lostBy = error;
       throw this.closedToWrites(error);
     } finally {
       await root.close();

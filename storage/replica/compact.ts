@@ -5,6 +5,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { TroupeError } from '../../protocols/errors.js';
 import { rethrowBroken } from '../../protocols/invariant.js';
 import { syncFolderNow } from '../disk/file.js';
 import { DATABASES, type DatabaseSpace, Environment } from '../disk/lmdb.js';
@@ -19,9 +20,10 @@ const FILE = 'data.mdb';
 const LOCK_FILE = 'lock.mdb';
 /** Folder of the copy in that of the replica. */
 const COPY = 'compact';
+const CANNOT = 'its database cannot be made smaller';
 
-/** Puts the copy in the place of the file. Returns its bytes. Errors: of the system; the file is the old one or the copy, whole. */
-export type Replacement = () => number;
+/** Puts the copy in the place of the file. Returns its bytes; null where it cannot, and the file stays. Errors: as `keepCopyInPlace`. */
+export type Replacement = () => number | null;
 
 /** Whether a copy without free pages is worth its while: at most as much is copied as is given back. */
 export function isWorthCompacting({ bytes, freeBytes }: DatabaseSpace): boolean {
@@ -38,13 +40,12 @@ export function hasRoomForCopy({ bytes, freeBytes }: DatabaseSpace, diskFreeByte
  * the copy in its place once the environment is closed; null if it is not worth it or not possible: then the file stays. warn: gets why.
  */
 export async function compactCopy(environment: Environment, folder: string, warn: (message: string) => void): Promise<Replacement | null> {
-  removeCopy(folder);
   if (!isWorthCompacting(environment.space())) return null;
   const copy = await openCompactCopy(environment, folder, warn);
   if (copy === null) return null;
   await copy.close();
   return () => {
-    moveCopyInPlace(folder);
+    if (!movesInPlace(folder, warn)) return null;
     keepCopyInPlace(folder);
     return fs.statSync(path.join(folder, 'lmdb', FILE)).size;
   };
@@ -62,24 +63,35 @@ export async function openCompactCopy(
 ): Promise<Environment | null> {
   const target = path.join(folder, COPY);
   const { lastCommit } = environment;
+  const fails = (error: unknown): null => {
+    rethrowBroken(error);
+    warn(`${CANNOT}: ${String(error)}`);
+    return null;
+  };
   try {
-    removeCopy(folder);
+    keepCopyInPlace(folder);
+  } catch (error) {
+    return fails(error);
+  }
+  try {
     if (!hasRoomForCopy(environment.space(), freeBytes(folder))) return null;
     fs.mkdirSync(target);
     await environment.backup(target, true);
     if (environment.lastCommit === lastCommit) return await openSettled(environment, target, threads);
   } catch (error) {
-    rethrowBroken(error);
-    warn(`its database cannot be made smaller: ${String(error)}`);
+    fails(error);
   }
   removeCopy(folder);
   return null;
 }
 
-/** Removes what there is of a copy. Errors: of the system. */
+/** Removes what there is of a copy that has not been moved. What cannot be removed stays for the next copy or opening. */
 export function removeCopy(folder: string): void {
-  const target = path.join(folder, COPY);
-  if (fs.existsSync(target)) fs.rmSync(target, { recursive: true, force: true });
+  try {
+    fs.rmSync(path.join(folder, COPY), { recursive: true, force: true });
+  } catch (error) {
+    rethrowBroken(error);
+  }
 }
 
 /**
@@ -105,6 +117,17 @@ async function openSettled(environment: Environment, target: string, threads?: n
   }
 }
 
+/** As `moveCopyInPlace`. Returns whether it did; warn gets why not. */
+export function movesInPlace(folder: string, warn: (message: string) => void): boolean {
+  try {
+    moveCopyInPlace(folder);
+    return true;
+  } catch (error) {
+    warn(`${CANNOT}: ${String(error)}`);
+    return false;
+  }
+}
+
 /**
  * Puts the copy in the place of the file. Whoever has the file open goes on to read it, and whoever opens it from now on reads the copy. Its lock
  * file comes along: the other one knows transactions of the other file. Errors: of the system; the file stays.
@@ -117,8 +140,18 @@ export function moveCopyInPlace(folder: string): void {
   for (const file of [LOCK_FILE, FILE]) fs.renameSync(path.join(folder, COPY, file), path.join(lmdb, file));
 }
 
-/** The copy is in its place for good when this returns. Errors: of the system. */
+/**
+ * A copy that has been moved is in its place for good when this returns, and nothing else is left of it: the folder of the copy is there until then,
+ * as a process may end, or the disk fail, between the two. Nothing may be written to the file before. Errors: `storage`.
+ */
 export function keepCopyInPlace(folder: string): void {
-  syncFolderNow(path.join(folder, 'lmdb'));
+  if (!fs.existsSync(path.join(folder, COPY))) return;
+  const lmdb = path.join(folder, 'lmdb');
+  try {
+    syncFolderNow(lmdb);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new TroupeError('storage', `${lmdb}: it is not sure that its smaller file stays in its place: ${message}`, { cause: error });
+  }
   removeCopy(folder);
 }

@@ -6,7 +6,7 @@
 import { rethrowBroken } from '../../protocols/invariant.js';
 import type { DatabaseSpace, Environment } from '../disk/lmdb.js';
 import { LEFT_STATE, STATE_KEY } from '../wal/records.js';
-import { isWorthCompacting, keepCopyInPlace, moveCopyInPlace, openCompactCopy, removeCopy } from './compact.js';
+import { isWorthCompacting, keepCopyInPlace, movesInPlace, openCompactCopy, removeCopy } from './compact.js';
 import { threadsReading } from './open-environment.js';
 
 /** For so long the figures of the database are taken for those of now. */
@@ -126,7 +126,7 @@ export class DatabaseFile {
     if (copy === null) return false;
     const { environment, folder, isBusy } = this.host;
     this.copy = null;
-    if (isBusy || environment.lastCommit !== copy.commit || !this.movesInPlace(folder)) {
+    if (isBusy || environment.lastCommit !== copy.commit || !movesInPlace(folder, (message) => this.host.warn(message))) {
       this.failures++;
       await this.drop(copy.environment);
       return false;
@@ -137,23 +137,9 @@ export class DatabaseFile {
     return true;
   }
 
-  private movesInPlace(folder: string): boolean {
-    try {
-      moveCopyInPlace(folder);
-      return true;
-    } catch (error) {
-      this.host.warn(`its database cannot be made smaller: ${String(error)}`);
-      return false;
-    }
-  }
-
   private async drop(copy: Environment): Promise<void> {
     await copy.close();
-    try {
-      removeCopy(this.host.folder);
-    } catch {
-      // The next copy or the next opening removes it.
-    }
+    removeCopy(this.host.folder);
   }
 
   /** No copy is made or kept any more when it resolves. */

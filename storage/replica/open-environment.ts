@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { DATABASES, Environment } from '../disk/lmdb.js';
-import { compactCopy, type Replacement } from './compact.js';
+import { compactCopy, keepCopyInPlace, type Replacement } from './compact.js';
 import { writeFirstRecords } from './load.js';
 
 /** Asked once: newer Node.js reads files of the system for it, some tenths of a millisecond each time. */
@@ -17,6 +17,7 @@ export async function openEnvironment(folder: string, readers: number, warn: (me
   const environment = open();
   let replace: Replacement | null;
   try {
+    keepCopyInPlace(folder);
     replace = environment.isNew ? null : await compactCopy(environment, folder, warn);
   } catch (error) {
     await environment.close();

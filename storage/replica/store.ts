@@ -610,8 +610,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const stats = this.stats();
     const replace = sleeps ? await compactCopy(this.environment, this.spec.folder, (message) => this.hooks.warn(message)) : null;
     await this.environment.close();
-    const closed = replace === null ? stats : { ...stats, database: { bytes: replace(), freeBytes: 0 } };
-    const isKnown = replace === null && holdsSleepRecord(this.spec.folder);
+    const bytes = replace?.() ?? null;
+    const closed = bytes === null ? stats : { ...stats, database: { bytes, freeBytes: 0 } };
+    const isKnown = bytes === null && holdsSleepRecord(this.spec.folder);
     if (stats.queuedOperations === 0 && isSound && !isKnown) writeSleepRecord(this.spec.folder, closed);
     for (const { handle } of this.shape.segments) giveBackMemory(handle);
     return closed;

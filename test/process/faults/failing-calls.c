@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ struct control {
   volatile uint32_t generation; /* 0: nothing fails, and nothing is counted */
   uint32_t calls;               /* bits of those that fail; 0: all are counted */
   uint32_t first, last;         /* of the calls of a thread, from 1 */
-  int32_t error;
+  int32_t error;                /* 0: the process is killed in place of the call */
   uint32_t files_only;
   uint32_t unused[2];
   char folder[PATH_BYTES]; /* whose files count where `files_only` is set */
@@ -76,7 +77,8 @@ static void note_most(uint32_t *most, uint32_t count) {
 
 static void tell(enum call call, const char *path) {
   char line[PATH_BYTES + 80];
-  int length = snprintf(line, sizeof line, "%ld %s(%s) = -1 %s (INJECTED)\n", syscall(SYS_gettid), names[call], path, strerrorname_np(control->error));
+  const char *what = control->error == 0 ? "SIGKILL" : strerrorname_np(control->error);
+  int length = snprintf(line, sizeof line, "%ld %s(%s) = -1 %s (INJECTED)\n", syscall(SYS_gettid), names[call], path, what);
   int file = syscall(SYS_openat, AT_FDCWD, control->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) return;
   syscall(SYS_write, file, line, length);
@@ -123,6 +125,7 @@ static int fails(enum call call, int file, const char *path) {
     return 0;
   }
   tell(call, told == NULL ? path_of(file, path, buffer) : told);
+  if (shared->error == 0) syscall(SYS_kill, getpid(), SIGKILL);
   errno = shared->error;
   return 1;
 }

@@ -64,7 +64,7 @@ export class FailingCalls {
       for (const call of plan.calls) head.writeUInt32LE(head.readUInt32LE(4) + 2 ** CALLS.indexOf(call), 4);
       head.writeUInt32LE(plan.first, 8);
       head.writeUInt32LE(plan.last, 12);
-      head.writeInt32LE(constants.errno[plan.error], 16);
+      head.writeInt32LE(plan.error === 'SIGKILL' ? 0 : constants.errno[plan.error], 16);
       head.writeUInt32LE(plan.filesOnly ? 1 : 0, 20);
     }
     this.disarm();

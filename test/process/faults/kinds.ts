@@ -115,7 +115,8 @@ export interface FaultPlan {
   readonly calls: readonly Call[];
   readonly first: number;
   readonly last: number;
-  readonly error: ErrorName;
+  /** `SIGKILL`: the process is killed in place of the call. */
+  readonly error: ErrorName | 'SIGKILL';
   readonly filesOnly: boolean;
 }
 

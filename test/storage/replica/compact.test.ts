@@ -9,8 +9,8 @@ import { hasRoomForCopy, isWorthCompacting, moveCopyInPlace } from '../../../sto
 import { planCompaction, type SeenFile } from '../../../storage/replica/database-file.js';
 import { readSleepRecord } from '../../../storage/replica/sleep-record.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
-import { rowKey } from '../../../storage/wal/records.js';
 import { smallFileSystem } from '../../machine.js';
+import { addFreePages } from './free-pages.js';
 import { byIds, Replica, specOf, temporaryFolder, upsert } from './support.js';
 
 const MEBIBYTE = 1 << 20;
@@ -39,14 +39,7 @@ async function withShortenedLog(t: TestContext, folder: string): Promise<Replica
 async function withFreePages(t: TestContext, folder: string): Promise<Replica> {
   const replica = await Replica.within(t, specOf(folder));
   replica.apply(upsert(KEPT_IDS.map((id) => ({ id, seed: id, payload: { id } }))));
-  const { environment } = replica.store;
-  const keys = Array.from({ length: OPERATIONS }, (_, at) => rowKey(1_000_000, at));
-  environment.write(() => {
-    for (const key of keys) environment.put('payload', key, Buffer.alloc(8000));
-  });
-  environment.write(() => {
-    for (const key of keys) environment.remove('payload', key);
-  });
+  addFreePages(replica);
   return replica;
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { mock, type TestContext, test } from 'node:test';
 import { outcomeOf, TroupeError } from '../../../protocols/errors.js';
 import { BrokenInvariant } from '../../../protocols/invariant.js';
@@ -14,6 +15,7 @@ import { ReplicaStore } from '../../../storage/replica/store.js';
 import type { FromWriter, ToWriter } from '../../../storage/threads/messages.js';
 import { LogKeeping } from '../../../storage/writer/log-keeping.js';
 import { ReplicaWriter, type WriterPort } from '../../../storage/writer/replica-writer.js';
+import { addFreePages, FREED_RECORDS } from '../replica/free-pages.js';
 import { byIds, specOf, temporaryFolder } from '../replica/support.js';
 import { ALONE } from '../write.js';
 import { UNLIMITED_LOGS } from './logs.js';
@@ -289,6 +291,39 @@ test('a replica whose log cannot be applied for long is given up with the reason
     failed.map(({ error }) => error.detail),
     ['payload: cannot be opened (EMFILE)'],
   );
+});
+
+test('a replica that is not sure to keep its smaller file is given up with the reason, and has everything when it is opened again', {
+  timeout: 20_000,
+}, async (t) => {
+  const stores: ReplicaStore[] = [];
+  const open = ReplicaStore.open.bind(ReplicaStore);
+  t.mock.method(ReplicaStore, 'open', async (...given: Parameters<typeof open>) => {
+    const store = await open(...given);
+    stores.push(store);
+    return store;
+  });
+  const { ended, said, spec, take } = await opened(t, (_ms, run) => setImmediate(run));
+  addFreePages({ store: stores[0] as ReplicaStore }, FREED_RECORDS);
+  const sync = fs.fsyncSync;
+  const { ino } = fs.statSync(`${spec.folder}/lmdb`);
+  const failing = t.mock.method(fs, 'fsyncSync', (file: number) => {
+    if (fs.fstatSync(file).ino === ino) throw new Error('EIO: i/o error, fsync');
+    sync(file);
+  });
+  // After a write the file is looked at until there is a smaller one.
+  assert.equal((await take(write(7)))[0]?.kind, 'answer');
+  while (!said.some(({ kind }) => kind === 'failed')) await new Promise((done) => setImmediate(done));
+  const reasons = said.flatMap((message) => (message.kind === 'failed' ? [message.error.detail] : []));
+  assert.deepEqual([reasons.length, ended], [1, []]);
+  assert.match(reasons[0] as string, /takes no more writes until it is opened again: .* its smaller file stays in its place: EIO/);
+  const [refused] = await take(write(8));
+  assert.ok(refused?.kind === 'error' && refused.error.detail === reasons[0], JSON.stringify(refused));
+  await take({ kind: 'close', id: 9, key: KEY, frees: false, sleeps: false });
+  failing.mock.restore();
+  await take({ kind: 'open', id: 10, spec, damaged: null, opening: 2 });
+  assert.equal(stores[1]?.log.position.last.index, 1);
+  assert.equal((await take(write(11)))[0]?.kind, 'answer');
 });
 
 for (const until of ['logged', 'applied'] as const) {
