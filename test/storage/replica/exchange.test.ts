@@ -184,10 +184,9 @@ test('a process that is killed while a smaller file takes the place of its datab
 });
 
 /** Of the disk, once the smaller file is in its place. */
-const LATE_FAILURES: Readonly<Record<string, Failing>> = {
-  'the mark is not written': { calls: WRITES, on: REPLACED, error: 'EIO' },
+const LATE_FAILURES: Readonly<Record<string, Failing & { readonly eachInTurn?: true }>> = {
+  'the mark is not written': { calls: WRITES, on: REPLACED, error: 'EIO', eachInTurn: true },
   'there is no room for the mark': { calls: WRITES, on: REPLACED, error: 'ENOSPC' },
-  'the last part of the mark is not written': { calls: WRITES, on: REPLACED, first: 2, error: 'EIO' },
   'the mark is not on disk': { calls: SYNCS, on: REPLACED, error: 'EIO' },
   'the rename is not on disk': { calls: ['fsync'], on: 'lmdb', error: 'EIO' },
 };
@@ -195,29 +194,43 @@ const LATE_FAILURES: Readonly<Record<string, Failing>> = {
 test('a replica that cannot leave the file that a smaller one has replaced takes no writes until it is opened again, with all that it told of', {
   skip: noFailingCalls,
 }, async (t) => {
-  for (const [failure, failing] of Object.entries(LATE_FAILURES)) {
-    const { child, told, what } = await faulty(t, failure, 'take', failing);
-    for (const step of ['take', 'write 301']) {
-      const { error, isFatal } = (await child.ask(step)) ?? {};
-      assert.match(
-        `${error}`,
-        /takes no more writes until it is opened again: .*(I\/O error|Input\/output error|EIO|No space|ENOSPC)/,
-        what,
-      );
-      assert.equal(isFatal, true, what);
+  for (const [failure, failing] of Object.entries(LATE_FAILURES))
+    for (let first = 1, fails = true; fails && (first === 1 || failing.eachInTurn); first++) {
+      const { child, told, what } = await faulty(t, `${failure} (${first})`, 'take', { ...failing, first });
+      const taken = await child.ask('take');
+      fails = child.failed() !== '';
+      assert.ok(fails || first > 1, `${what}: no call has failed`);
+      if (!fails) assert.ok(taken !== null && 'value' in taken, what);
+      else if (taken !== null && (await goesOn(child, taken, told, what))) told.push(302);
+      child.kill();
+      await child.signal();
+      await mustStartWith(child.folder, told, what);
     }
-    // LMDB reads no more after the first failure of its own; nothing is read that was not told of, or half.
-    const read = await child.ask('read');
-    if (read?.error === undefined) assert.deepEqual(read?.value, told, what);
-    await child.tell('close');
-    child.disarm();
-    await child.tell('open', 'write 302');
-    assert.deepEqual(await child.tell('read'), [...told, 302], what);
-    child.kill();
-    assert.equal(await child.signal(), 'SIGKILL');
-    await mustStartWith(child.folder, [...told, 302], what);
-  }
 });
+
+/** Whether the process has opened the replica again, and written. LMDB's message about a page that cannot be written may end it before (Room-R8). */
+async function goesOn(child: Child, taken: Answer, told: readonly number[], what: string): Promise<boolean> {
+  for (const answer of [taken, await child.ask('write 301')]) {
+    if (answer === null) return false;
+    assert.match(
+      `${answer.error}`,
+      /takes no more writes until it is opened again: .*(I\/O error|Input\/output error|EIO|No space|ENOSPC)/,
+      what,
+    );
+    assert.equal(answer.isFatal, true, what);
+  }
+  // LMDB may read no more; nothing is seen that was not told of, or half.
+  const read = await child.ask('read');
+  if (read !== null && read.error === undefined) assert.deepEqual(read.value, told, what);
+  const closed = await child.ask('close');
+  child.disarm();
+  const opened = await child.ask('open');
+  const written = await child.ask('write 302');
+  const seen = await child.ask('read');
+  if (closed === null || opened === null || written === null || seen === null) return false;
+  assert.deepEqual([closed.error, opened.error, written.error, seen.value], [undefined, undefined, undefined, [...told, 302]], what);
+  return true;
+}
 
 test('a replica is not opened while it is not sure that the smaller file stays in its place: a power cut would bring back the one without later writes', {
   skip: noFailingCalls,
@@ -263,5 +276,5 @@ async function faulty(t: TestContext, moment: string, step: string, failing: Fai
   const child = new Child(t, from, failing);
   await child.tell(...steps);
   child.arm(failing);
-  return { child, told, what: `${moment}, ${step}` };
+  return { child, told: [...told], what: `${moment}, ${step}` };
 }
