@@ -8,6 +8,7 @@ import type { World, WorldNode } from './world.js';
 
 const END_MS = 300_000;
 const STUCK_MS = 60_000;
+const ENDING_MS = 5000;
 const SETTLED_MS = 600_000;
 const PAUSE_MAX_MS = 200;
 
@@ -61,6 +62,11 @@ export async function endedBySignal(node: WorldNode, tally: Tally): Promise<Exit
   node.signal('SIGKILL');
   await node.exited;
   return null;
+}
+
+/** How a node ends that may be ending, as one does that breaks a connection; null: it lives on. */
+export function endedSoon({ exited }: WorldNode): Promise<Exit | null> {
+  return Promise.race([exited, sleep(ENDING_MS, null, { ref: false })]);
 }
 
 /** How all nodes of a world end after SIGTERM. Rejects when one does not. */

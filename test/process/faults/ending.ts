@@ -76,6 +76,18 @@ export function reportOf(outcome: Outcome, codes: readonly number[], earlier: re
   return { ending, failed, exit, stuck, findings, tally, counts };
 }
 
+/** The report of a fault after which the node seemed to live on, and which has ended it yet; null: it has not, or this end is a finding. */
+export function lateEnd(reports: readonly RunReport[], exit: Exit | null): RunReport | null {
+  const last = reports.at(-1);
+  if (last === undefined || exit === null || !hasCrashed(exit)) return null;
+  const isByPage = reports.some(({ failed }) => failed.some((line) => LMDB_PAGE_FAILS.test(line)));
+  return isByPage ? { ...last, exit, ending: 'ended within lmdb by a page' } : null;
+}
+
+function hasCrashed({ signal }: Exit): boolean {
+  return signal !== null && CRASHES.includes(signal);
+}
+
 function endingOf(
   exit: Exit | null,
   failed: readonly string[],
@@ -83,7 +95,7 @@ function endingOf(
   runtimeMayEnd: boolean,
   failedInAll: readonly string[],
 ): Ending {
-  if (exit !== null && exit.signal !== null && CRASHES.includes(exit.signal)) {
+  if (exit !== null && hasCrashed(exit)) {
     if (runtimeMayEnd) return 'ended by its runtime';
     if (failedInAll.some((line) => LMDB_PAGE_FAILS.test(line))) return 'ended within lmdb by a page';
     if (failed.some((line) => LMDB_OPEN_FAILS.test(line))) return 'ended within lmdb by an opening';

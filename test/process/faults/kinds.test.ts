@@ -4,9 +4,11 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../support.js';
+import { lateEnd, type RunReport } from './ending.js';
 import { compileFailingCalls, FailingCalls, noFailingCalls, variablesFor } from './failing-calls.js';
 import { type Counts, type FaultPlan, faultPlan, KINDS, type Kind } from './kinds.js';
 import { groupsOf, inLayers, nextTask, type Run } from './order.js';
+import { newTally } from './workload.js';
 
 const kindOf = (wanted: string): Kind => KINDS.find(({ name }) => name === wanted) as Kind;
 
@@ -14,6 +16,25 @@ test('one failure is the n-th call alone, failures for a while are twenty from t
   const plan = (mode: 'once' | 'while') => faultPlan(kindOf('open'), mode, 4);
   assert.deepEqual(plan('once'), { calls: ['openat'], first: 4, last: 4, error: 'EMFILE', filesOnly: false });
   assert.deepEqual(plan('while'), { calls: ['openat'], first: 4, last: 23, error: 'ENFILE', filesOnly: false });
+});
+
+test('a node that crashes between two faults has ended within lmdb where a page could not be written before, and else it is a finding', () => {
+  const report = (failed: readonly string[]): RunReport => ({
+    ending: 'some refused',
+    failed,
+    exit: null,
+    stuck: null,
+    findings: [],
+    tally: newTally(),
+    counts: { most: new Map(), all: new Map() },
+  });
+  const crash = { code: null, signal: 'SIGABRT' } as const;
+  const page = report(['17 pwrite64(/x/node-1/storage/collections/a/0/lmdb/data.mdb) = -1 ENOSPC (INJECTED)']);
+  const other = report(['17 pwrite64(/x/node-1/storage/collections/a/0/wal/1) = -1 ENOSPC (INJECTED)']);
+  assert.deepEqual(lateEnd([page, other], crash), { ...other, exit: crash, ending: 'ended within lmdb by a page' });
+  assert.equal(lateEnd([other, other], crash), null);
+  assert.equal(lateEnd([page], { code: 1, signal: null }), null);
+  assert.equal(lateEnd([page], null), null);
 });
 
 /** Two threads of a process open, write and rename, and tell what failed. */

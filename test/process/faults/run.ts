@@ -16,9 +16,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ended, endedBySignal, settled, stuckAfter, wrongIn } from './afterwards.js';
+import { ended, endedBySignal, endedSoon, settled, stuckAfter, wrongIn } from './afterwards.js';
 import type { Look } from './check.js';
-import { EXIT_CODES, type Fault, type RunReport, reportOf, START_CODES } from './ending.js';
+import { EXIT_CODES, type Fault, lateEnd, type RunReport, reportOf, START_CODES } from './ending.js';
 import { compileFailingCalls, FailingCalls, variablesFor } from './failing-calls.js';
 import { type Counts, faultPlan } from './kinds.js';
 import type { Phase, Place, Run } from './order.js';
@@ -150,14 +150,23 @@ export class Runs {
     try {
       await settled(world, [...model.collections.keys()]);
       for (const [set, fault] of faults.entries()) {
-        const faulty = world.nodes[at] as WorldNode;
         const tally = newTally();
+        const begin = (): Promise<void> => workload(world, prepared, model, newTally(), set, PATIENT_WAIT_SEC).begin();
         try {
-          await workload(world, prepared, model, newTally(), set, PATIENT_WAIT_SEC).begin();
+          await begin();
         } catch (error) {
-          if (reports.length === 0) throw error;
-          return [`after the faults: ${(error as Error).message}`];
+          const late = lateEnd(reports.slice(earlier), await endedSoon(world.nodes[at] as WorldNode));
+          if (late === null) {
+            if (reports.length === 0) throw error;
+            return [`after the faults: ${(error as Error).message}`];
+          }
+          reports.splice(-1, 1, late);
+          const wrong = await this.#wrongAfterEnd({ world, prepared, at, model }, sets(reports.length).slice(earlier));
+          if (wrong.length > 0) return wrong;
+          earlier = reports.length;
+          await begin();
         }
+        const faulty = world.nodes[at] as WorldNode;
         this.#arm(calls, fault);
         await workload(world, prepared, model, tally, set, fault.waitSec).run();
         // Calls that fail are met at the end, too, if none has been met before.
@@ -172,15 +181,12 @@ export class Runs {
           reportOf({ fault, exit, failed: this.#failed(), stuck, tally, counts: calls.counts() }, EXIT_CODES, reports.slice(earlier)),
         );
         if (isLast) break;
-        const rest = (own: number): Promise<void> => workload(world, prepared, model, newTally(), own).rest();
         if (exit === null && !mustEnd) {
-          await rest(set);
+          await workload(world, prepared, model, newTally(), set).rest();
           continue;
         }
-        const met = sets(reports.length).slice(earlier);
-        const wrong = await this.#wrongAfterStart(world, at, model, met);
+        const wrong = await this.#wrongAfterEnd({ world, prepared, at, model }, sets(reports.length).slice(earlier));
         if (wrong.length > 0) return wrong;
-        for (const own of met) await rest(own);
         earlier = reports.length;
       }
       return [];
@@ -188,6 +194,17 @@ export class Runs {
       this.#tellLogs(world);
       await world.close();
     }
+  }
+
+  /** What is wrong with the sets that the process has met which has ended; the start that looks goes on with the next ones. */
+  async #wrongAfterEnd(
+    { at, model, prepared, world }: Pick<Act, 'prepared' | 'at' | 'model'> & { readonly world: World },
+    met: readonly number[],
+  ): Promise<readonly string[]> {
+    const wrong = await this.#wrongAfterStart(world, at, model, met);
+    if (wrong.length > 0) return wrong;
+    for (const set of met) await workload(world, prepared, model, newTally(), set).rest();
+    return [];
   }
 
   /** One folder for all faults: each starts the node on what the start before has left. Returns findings of the last report. */
