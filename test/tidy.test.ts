@@ -28,7 +28,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const IMPORTERS: Readonly<Record<string, string | readonly string[]>> = {
   nact: 'actors/runtime/',
   rxjs: 'actors/live/streams.ts',
-  lmdb: 'storage/disk/lmdb.ts',
+  lmdb: 'storage/disk/lmdb-tables.ts',
   hyparquet: 'ops/transfer/parquet.ts',
   'hyparquet-writer': 'ops/transfer/parquet.ts',
   usearch: 'storage/builder/graph.ts',

@@ -6,7 +6,8 @@ import { TroupeError } from '../../protocols/errors.js';
 import { type Entry, NOTHING_STORED, type StoredConsensus } from '../../protocols/model/consensus.js';
 import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, isMarkedMade, markMade } from '../disk/format-marker.js';
-import { Environment, type Reading } from '../disk/lmdb.js';
+import { Environment } from '../disk/lmdb.js';
+import type { Reading } from '../disk/lmdb-tables.js';
 import { damagedRecord } from '../wal/records.js';
 import { unpackChanges } from './changes.js';
 import {

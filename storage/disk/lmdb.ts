@@ -1,10 +1,10 @@
 /**
- * LMDB environments with binary keys and values. The only importer of lmdb.
+ * LMDB environments in the thread that writes them.
  *
  * - A write transaction is on disk when `write` returns: pages are written, `fdatasync` follows, then the meta page goes
  *   through a file descriptor that was opened with O_DSYNC (seen with strace; `overlappingSync` would change that order).
  * - One process has one native environment per file, whatever number of threads opens it; a thread that only reads
- *   opens it with `openReadOnly` after the writer has opened it, since opening a database that is new to the
+ *   opens it with `openReadOnly` (`lmdb-reader.ts`) after the writer has opened it, since opening a database that is new to the
  *   environment is no thread-safe act.
  * - Opening is tried only where it cannot fail in native code, which would end the process (`lmdb-open.ts`).
  * - An environment begins with a small address space. A transaction that needs more has LMDB map the file anew, to twice the size; the older
@@ -12,54 +12,31 @@
  */
 
 import { existsSync, mkdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import os from 'node:os';
-import path from 'node:path';
-import type { Database, RootDatabase, Transaction } from 'lmdb';
-import { errorFacts, TroupeError } from '../../protocols/errors.js';
+import { errorFacts, type TroupeError } from '../../protocols/errors.js';
 import { invariant } from '../../protocols/invariant.js';
 import { beat } from '../threads/pulse.js';
 import { noteFailedCommit } from './lmdb-meta.js';
-import { MapRoom, type MapState, type OpeningPlan, prepareOpening, WriteRoom } from './lmdb-open.js';
+import { MapRoom, prepareOpening, WriteRoom } from './lmdb-open.js';
+import {
+  copyOf,
+  type DatabaseName,
+  type DatabaseTable,
+  environmentFile,
+  floorOf,
+  type LmdbEntry,
+  LmdbError,
+  mapStateOf,
+  ofReplica,
+  openRoot,
+  openTables,
+  type Reading,
+  type Root,
+  storageError,
+  type Tables,
+  viewOf,
+} from './lmdb-tables.js';
 import { type OwnedFolder, ownedFolderOf } from './owned-folder.js';
-
-/** Names of the databases of a replica; see `replica/records.ts`. */
-export const DATABASES = ['meta', 'wal', 'ids', 'rows', 'payload', 'index', 'deleted'] as const;
-
-export type DatabaseName = (typeof DATABASES)[number];
-
-/** Longest key LMDB takes with pages of 4096 bytes. */
-export const KEY_BYTES_MAX = 1978;
-
-/** LMDB or the disk refused. Whatever was asked for has not happened. */
-export class LmdbError extends TroupeError {
-  /** The environment takes no more writes until it is opened again: LMDB could not even write its meta page. */
-  readonly fatal: boolean;
-
-  constructor(detail: string, fatal: boolean, cause?: unknown) {
-    super('storage', detail, cause === undefined ? {} : { cause });
-    this.fatal = fatal;
-  }
-}
-
-export interface LmdbEntry {
-  readonly key: Uint8Array;
-  readonly value: Uint8Array;
-}
-
-/** What can be read at one moment: within the write transaction, or in a snapshot. */
-export interface Reading<Name extends string = DatabaseName> {
-  /** A copy of the value; undefined when there is none. */
-  get(database: Name, key: Uint8Array): Uint8Array | undefined;
-  /** As `get` without copying: valid until the next call on any environment of this thread. */
-  peek(database: Name, key: Uint8Array): Uint8Array | undefined;
-  /** The value, a u32 (little-endian). */
-  getUint32(database: Name, key: Uint8Array): number | undefined;
-  /** Entries with `from <= key < to` in key order, copied. Go through all of them or leave by `break`: a walk left open holds its snapshot. */
-  range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<LmdbEntry>;
-  /** The last entry up to `key`, inclusive, and not before `from`, copied. */
-  floor(database: Name, from: Uint8Array, key: Uint8Array): LmdbEntry | undefined;
-}
 
 /** Of an environment's file. */
 export interface DatabaseSpace {
@@ -84,9 +61,6 @@ interface TableStats extends TreeStats {
 }
 
 const META_PAGES = 2;
-
-type Table = Database<Uint8Array, Uint8Array>;
-type Tables<Name extends string> = Record<Name, Table>;
 
 /** A transaction that stays open over turns of the event loop. One of both ends it; what is called after that does nothing. */
 export interface OpenWrite {
@@ -123,7 +97,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   readonly file: string;
   /** Nothing was ever committed to it before. */
   readonly isNew: boolean;
-  private root: RootDatabase<Uint8Array, Uint8Array>;
+  private root: Root;
   private readonly room: MapRoom;
   private readonly writeRoom: WriteRoom;
   private readonly owned: OwnedFolder | null;
@@ -137,14 +111,9 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   /** As of this commit. */
   private knownSpace: { readonly transaction: number; readonly space: DatabaseSpace } | null = null;
 
-  private constructor(
-    folder: string,
-    root: RootDatabase<Uint8Array, Uint8Array>,
-    initialize: (environment: Environment<Name>) => void,
-    databases: readonly Name[],
-  ) {
+  private constructor(folder: string, root: Root, initialize: (environment: Environment<Name>) => void, databases: readonly Name[]) {
     this.folder = folder;
-    this.file = dataFile(folder);
+    this.file = environmentFile(folder);
     this.root = root;
     this.room = new MapRoom(`${this.file}: cannot write`);
     this.writeRoom = new WriteRoom(folder, `${this.file}: cannot write`, () => this.space().freeBytes);
@@ -169,7 +138,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     databases: readonly Name[] = ofReplica(),
     threads = os.availableParallelism(),
   ): Environment<Name> {
-    let root: RootDatabase<Uint8Array, Uint8Array> | null = null;
+    let root: Root | null = null;
     try {
       if (!existsSync(folder)) mkdirSync(folder, { recursive: true });
       root = openRoot(folder, prepareOpening(folder, threads), false, databases.length);
@@ -283,8 +252,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   }
 
   private notCommitted(number: number, error: unknown): TroupeError {
-    noteFailedCommit(dataFile(this.folder), BigInt(number));
-    return storageError(`${dataFile(this.folder)}: cannot commit`, error);
+    noteFailedCommit(environmentFile(this.folder), BigInt(number));
+    return storageError(`${environmentFile(this.folder)}: cannot commit`, error);
   }
 
   /** Within a transaction only. */
@@ -294,7 +263,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
       this.take(value);
       this.tables[database].putSync(key, value);
     } catch (error) {
-      throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
+      throw storageError(`${environmentFile(this.folder)}: cannot write to \`${database}\``, error);
     }
   }
 
@@ -305,7 +274,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
       this.take(null);
       return this.tables[database].removeSync(key);
     } catch (error) {
-      throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
+      throw storageError(`${environmentFile(this.folder)}: cannot write to \`${database}\``, error);
     }
   }
 
@@ -326,7 +295,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
       this.take(null);
       this.tables[database].clearSync();
     } catch (error) {
-      throw storageError(`${dataFile(this.folder)}: cannot write to \`${database}\``, error);
+      throw storageError(`${environmentFile(this.folder)}: cannot write to \`${database}\``, error);
     }
   }
 
@@ -338,7 +307,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
     try {
       await this.root.backup(target, isCompact);
     } catch (error) {
-      throw storageError(`${dataFile(this.folder)}: cannot copy to ${target}`, error);
+      throw storageError(`${environmentFile(this.folder)}: cannot copy to ${target}`, error);
     }
   }
 
@@ -374,7 +343,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
 
   /** The pages of the file, and those that no database uses. Errors: `storage` if LMDB has met damage. */
   space(): DatabaseSpace {
-    const { lastTxnId } = mapOf(this.root);
+    const { lastTxnId } = mapStateOf(this.root);
     if (this.knownSpace?.transaction === lastTxnId) return this.knownSpace.space;
     const space = this.countedSpace();
     if (this.open === null && !this.isWriting) this.knownSpace = { transaction: lastTxnId, space };
@@ -382,23 +351,23 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   }
 
   private countedSpace(): DatabaseSpace {
-    const tables: Table[] = Object.values(this.tables);
+    const tables: DatabaseTable[] = Object.values(this.tables);
     let stats: TableStats[];
     try {
       stats = tables.map(statsOf);
     } catch (error) {
-      throw storageError(`${dataFile(this.folder)}: cannot read`, error);
+      throw storageError(`${environmentFile(this.folder)}: cannot read`, error);
     }
     const [first] = stats;
     if (first === undefined) return { bytes: 0, freeBytes: 0 };
     const used = [...stats, first.root, first.free].reduce((sum, tree) => sum + pagesOf(tree), META_PAGES);
-    const pages = mapOf(this.root).lastPageNumber + 1;
+    const pages = mapStateOf(this.root).lastPageNumber + 1;
     return { bytes: pages * first.pageSize, freeBytes: Math.max(0, pages - used) * first.pageSize };
   }
 
   /** Number of the newest commit. */
   get lastCommit(): number {
-    return mapOf(this.root).lastTxnId;
+    return mapStateOf(this.root).lastTxnId;
   }
 
   /**
@@ -431,7 +400,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   }
 
   private beginRoom(): void {
-    const map = mapOf(this.root);
+    const map = mapStateOf(this.root);
     this.room.begin(map);
     this.writeRoom.begin(map);
   }
@@ -448,207 +417,10 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
   }
 }
 
-/** One environment in a thread that reads it: everything between `refresh` and `release` is one snapshot. */
-export class SnapshotReader<Name extends string = DatabaseName> implements Reading<Name> {
-  private readonly folder: string;
-  private readonly root: RootDatabase<Uint8Array, Uint8Array>;
-  private readonly tables: Tables<Name>;
-  private transaction: Transaction | null = null;
-
-  private constructor(folder: string, root: RootDatabase<Uint8Array, Uint8Array>, databases: readonly Name[]) {
-    this.folder = folder;
-    this.root = root;
-    this.tables = openTables(root, databases);
-  }
-
-  /** hasOpened: called before anything but the meta pages is read. Errors: `storage`, also when the environment is not there. */
-  static openReadOnly<Name extends string = DatabaseName>(
-    folder: string,
-    databases: readonly Name[] = ofReplica(),
-    hasOpened = (): unknown => undefined,
-  ): SnapshotReader<Name> {
-    try {
-      const root = openRoot(folder, prepareOpening(folder, null), true, databases.length);
-      hasOpened();
-      return new SnapshotReader(folder, root, databases);
-    } catch (error) {
-      throw storageError(`cannot open ${folder}`, error);
-    }
-  }
-
-  /** Moves to the newest committed state. */
-  refresh(): void {
-    this.release();
-    this.root.resetReadTxn();
-    this.transaction = this.root.useReadTransaction();
-  }
-
-  /** Lets the snapshot go: one that is held keeps LMDB from using its old pages again. */
-  release(): void {
-    (this.transaction as { done(): void } | null)?.done();
-    this.transaction = null;
-  }
-
-  get(database: Name, key: Uint8Array): Uint8Array | undefined {
-    return copyOf(this.find(database, key));
-  }
-
-  peek(database: Name, key: Uint8Array): Uint8Array | undefined {
-    return viewOf(this.find(database, key));
-  }
-
-  getUint32(database: Name, key: Uint8Array): number | undefined {
-    return this.find(database, key)?.readUInt32LE(0);
-  }
-
-  *range(database: Name, from: Uint8Array, to: Uint8Array): Iterable<LmdbEntry> {
-    try {
-      yield* this.tables[database].getRange({ start: from, end: to, transaction: this.snapshot() });
-    } catch (error) {
-      throw this.unreadable(error);
-    }
-  }
-
-  floor(database: Name, from: Uint8Array, key: Uint8Array): LmdbEntry | undefined {
-    try {
-      return floorOf(this.tables[database].getRange({ start: key, reverse: true, limit: 1, transaction: this.snapshot() }), from);
-    } catch (error) {
-      throw this.unreadable(error);
-    }
-  }
-
-  /** The first `limit` entries of a range at once. */
-  page(database: Name, from: Uint8Array, to: Uint8Array, limit: number): LmdbEntry[] {
-    try {
-      return [...this.tables[database].getRange({ start: from, end: to, limit, transaction: this.snapshot() })];
-    } catch (error) {
-      throw this.unreadable(error);
-    }
-  }
-
-  /** Entries the database says it has: a walk finds fewer when a damaged page hides some. */
-  entryCount(database: Name): number {
-    return (this.tables[database].getStats() as { entryCount: number }).entryCount;
-  }
-
-  async close(): Promise<void> {
-    this.release();
-    await this.root.close();
-  }
-
-  private find(database: Name, key: Uint8Array): Buffer | undefined {
-    const table = this.tables[database] as unknown as {
-      getBinaryFast(key: Uint8Array, options: { transaction: Transaction }): Buffer | undefined;
-    };
-    try {
-      return table.getBinaryFast(key, { transaction: this.snapshot() });
-    } catch (error) {
-      throw this.unreadable(error);
-    }
-  }
-
-  private unreadable(error: unknown): TroupeError {
-    return storageError(`${dataFile(this.folder)}: cannot read`, error);
-  }
-
-  private snapshot(): Transaction {
-    if (this.transaction === null) this.refresh();
-    return this.transaction as Transaction;
-  }
-}
-
-/** Key behind every key that starts with `prefix`. */
-export function afterPrefix(prefix: Uint8Array): Uint8Array {
-  const end = Buffer.from(prefix);
-  for (let at = end.length - 1; at >= 0; at--) {
-    if ((end[at] as number) < 0xff) {
-      end[at] = (end[at] as number) + 1;
-      return end.subarray(0, at + 1);
-    }
-  }
-  return Buffer.alloc(KEY_BYTES_MAX, 0xff);
-}
-
-function dataFile(folder: string): string {
-  return path.join(folder, 'data.mdb');
-}
-
-let library: typeof import('lmdb') | undefined;
-
-/** Loads LMDB, so that what fails later is not for want of it. Errors: those of loading a module. */
-export function loadLmdb(): void {
-  lmdb();
-}
-
-/** LMDB is loaded with the first environment that this thread opens: a thread that has none starts sooner and stays smaller. */
-function lmdb(): typeof import('lmdb') {
-  library ??= createRequire(import.meta.url)('lmdb') as typeof import('lmdb');
-  return library;
-}
-
-function openRoot(folder: string, plan: OpeningPlan, readOnly: boolean, databases: number): RootDatabase<Uint8Array, Uint8Array> {
-  return lmdb().open<Uint8Array, Uint8Array>({
-    path: folder,
-    noSubdir: false,
-    readOnly,
-    overlappingSync: false,
-    noSync: false,
-    noMetaSync: false,
-    mapSize: plan.mapBytes,
-    maxReaders: plan.maxReaders,
-    maxDbs: databases + 1,
-    encoding: 'binary',
-    keyEncoding: 'binary',
-  });
-}
-
-function statsOf(table: Table): TableStats {
+function statsOf(table: DatabaseTable): TableStats {
   return table.getStats() as unknown as TableStats;
 }
 
 function pagesOf({ overflowPages, treeBranchPageCount, treeLeafPageCount }: TreeStats): number {
   return treeBranchPageCount + treeLeafPageCount + overflowPages;
-}
-
-/** lmdb's types leave the native environment out. */
-function mapOf(root: RootDatabase<Uint8Array, Uint8Array>): MapState {
-  return (root as unknown as { readonly env: { info(): MapState } }).env.info();
-}
-
-function ofReplica<Name extends string>(): readonly Name[] {
-  return DATABASES as readonly string[] as readonly Name[];
-}
-
-function openTables<Name extends string>(root: RootDatabase<Uint8Array, Uint8Array>, databases: readonly Name[]): Tables<Name> {
-  const tables: Partial<Tables<Name>> = {};
-  for (const name of databases) {
-    const table = root.openDB<Uint8Array, Uint8Array>(name, { encoding: 'binary', keyEncoding: 'binary' });
-    if (table === undefined) throw new Error(`database \`${name}\` is missing`);
-    tables[name] = table;
-  }
-  return tables as Tables<Name>;
-}
-
-/** The entry of a walk backwards that ends with its first entry; undefined for one before `from`. */
-function floorOf(walk: Iterable<LmdbEntry>, from: Uint8Array): LmdbEntry | undefined {
-  const [entry] = [...walk];
-  return entry !== undefined && Buffer.compare(entry.key, from) >= 0 ? entry : undefined;
-}
-
-/** What lmdb hands out is one large buffer whose `length` says how much of it counts. */
-function viewOf(bytes: Buffer | undefined): Uint8Array | undefined {
-  return bytes === undefined ? undefined : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
-}
-
-/** A copy that starts at its buffer's start, so that typed views of any width may lie on it. */
-function copyOf(bytes: Buffer | undefined): Uint8Array | undefined {
-  if (bytes === undefined) return undefined;
-  const copy = new Uint8Array(bytes.length);
-  copy.set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length));
-  return copy;
-}
-
-function storageError(doing: string, error: unknown): TroupeError {
-  if (error instanceof TroupeError) return error;
-  return new LmdbError(`${doing}: ${error instanceof Error ? error.message : String(error)}`, false, error);
 }

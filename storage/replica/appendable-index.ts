@@ -9,7 +9,8 @@ import type { Payload } from '../../protocols/model/payload.js';
 import { fullBits, hasBit } from '../../query/filter/bits.js';
 import type { Mark, TermValue } from '../../query/filter/lookup.js';
 import type { FieldIndex } from '../../query/filter/source.js';
-import type { Environment, Reading } from '../disk/lmdb.js';
+import type { Environment } from '../disk/lmdb.js';
+import type { Reading } from '../disk/lmdb-tables.js';
 import {
   ALL_VALUES,
   conditionTerms,

@@ -7,7 +7,8 @@
  * (`filed-terms.ts`).
  */
 
-import { afterPrefix, type Environment, type LmdbEntry, type Reading } from '../disk/lmdb.js';
+import type { Environment } from '../disk/lmdb.js';
+import { afterPrefix, type LmdbEntry, type Reading } from '../disk/lmdb-tables.js';
 import { spend } from '../disk/meter.js';
 import { CHECK_BYTES, checkInPlace, damagedRecord, uncheck } from '../wal/records.js';
 import {

@@ -5,7 +5,8 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { AppendFolder } from '../disk/append-file.js';
-import { afterPrefix, type Environment } from '../disk/lmdb.js';
+import type { Environment } from '../disk/lmdb.js';
+import { afterPrefix } from '../disk/lmdb-tables.js';
 import { openIndexOf } from '../segment/index/open.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { canArriveLater, staysOnDisk } from '../segment/residence.js';

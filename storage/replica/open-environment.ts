@@ -3,7 +3,8 @@
 import { rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { DATABASES, Environment } from '../disk/lmdb.js';
+import { Environment } from '../disk/lmdb.js';
+import { DATABASES } from '../disk/lmdb-tables.js';
 import { compactCopy, keepCopyInPlace, type Replacement } from './compact.js';
 import { writeFirstRecords } from './load.js';
 

@@ -8,7 +8,7 @@ import type { UpdateOperation } from '../../protocols/model/update.js';
 import type { HardwareUsage } from '../../protocols/model/usage.js';
 import { type LoggedOperation, NOTHING } from '../../protocols/update-codec.js';
 import { AppendError } from '../disk/append-file.js';
-import { LmdbError } from '../disk/lmdb.js';
+import { LmdbError } from '../disk/lmdb-tables.js';
 import { measured } from '../disk/meter.js';
 import { type Leader, NO_LEADER } from '../wal/log-tags.js';
 import type { WriteAheadLog } from '../wal/wal.js';

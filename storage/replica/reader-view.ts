@@ -4,7 +4,8 @@ import path from 'node:path';
 import { rethrowBroken } from '../../protocols/invariant.js';
 import type { PointId } from '../../protocols/model/point-id.js';
 import type { FieldIndex } from '../../query/filter/source.js';
-import { afterPrefix, type LmdbEntry, SnapshotReader } from '../disk/lmdb.js';
+import { SnapshotReader } from '../disk/lmdb-reader.js';
+import { afterPrefix, type LmdbEntry } from '../disk/lmdb-tables.js';
 import {
   damagedRecord,
   decodeReplicaState,

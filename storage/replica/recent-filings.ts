@@ -8,7 +8,8 @@
  * follows, then terms (`filed-terms.ts`) in any order. Rows under a term ascend from section to section.
  */
 
-import { afterPrefix, type Environment, type Reading } from '../disk/lmdb.js';
+import type { Environment } from '../disk/lmdb.js';
+import { afterPrefix, type Reading } from '../disk/lmdb-tables.js';
 import { spend } from '../disk/meter.js';
 import { encodeTerm, type Term } from '../segment/index/terms.js';
 import { CHECK_BYTES, checkInPlace, damagedRecord, uncheck } from '../wal/records.js';

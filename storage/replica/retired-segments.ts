@@ -5,7 +5,8 @@
 
 import { rmSync } from 'node:fs';
 import type { AppendFolder } from '../disk/append-file.js';
-import { afterPrefix, type Environment } from '../disk/lmdb.js';
+import type { Environment } from '../disk/lmdb.js';
+import { afterPrefix } from '../disk/lmdb-tables.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { MANIFEST_KEY, segmentPrefix } from '../wal/records.js';

@@ -8,7 +8,7 @@ import { type ErrorFacts, errorFacts, reasonOf, TroupeError } from '../../protoc
 import { BrokenInvariant, rethrowBroken } from '../../protocols/invariant.js';
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
-import { LmdbError } from '../disk/lmdb.js';
+import { LmdbError } from '../disk/lmdb-tables.js';
 import type { HeldValues } from '../memory/held-memory.js';
 import type { FilePages } from '../memory/system-calls.js';
 import type { SeenScans } from '../reader/seen-scans.js';

@@ -5,7 +5,8 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { errorFacts } from '../../../protocols/errors.js';
-import { Environment, SnapshotReader } from '../../../storage/disk/lmdb.js';
+import { Environment } from '../../../storage/disk/lmdb.js';
+import { SnapshotReader } from '../../../storage/disk/lmdb-reader.js';
 import { limitAddresses } from '../../machine.js';
 
 export const VALUE_BYTES = 2 ** 20;

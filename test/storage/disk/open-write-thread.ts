@@ -4,7 +4,8 @@
 
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { endAtOnce } from '../../../ops/end-process.js';
-import { DATABASES, Environment } from '../../../storage/disk/lmdb.js';
+import { Environment } from '../../../storage/disk/lmdb.js';
+import { DATABASES } from '../../../storage/disk/lmdb-tables.js';
 
 if (isMainThread) {
   const worker = new Worker(new URL(import.meta.url), { workerData: { folder: process.argv[2], throws: false } });

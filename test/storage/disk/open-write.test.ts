@@ -9,7 +9,8 @@ import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { Environment, SnapshotReader } from '../../../storage/disk/lmdb.js';
+import { Environment } from '../../../storage/disk/lmdb.js';
+import { SnapshotReader } from '../../../storage/disk/lmdb-reader.js';
 
 const THREAD = new URL('./open-write-thread.js', import.meta.url);
 const KEY = Buffer.from('key');

@@ -1,7 +1,7 @@
 /** The process of `exchange.test.ts`: a replica that takes each line as a step, and answers it with a line of JSON. */
 
 import { createInterface } from 'node:readline';
-import { LmdbError } from '../../../storage/disk/lmdb.js';
+import { LmdbError } from '../../../storage/disk/lmdb-tables.js';
 import { addFreePages, FREED_RECORDS } from './free-pages.js';
 import { Replica, specOf, upsert } from './support.js';
 
