@@ -220,8 +220,18 @@ export class Runs {
         const wrong = lives ? await wrongIn(world, model, [0], 'living') : await this.#wrongAfterStart(world, at, model, [0]);
         if (wrong.length > 0) return lives ? wrong.map((finding) => `in the process of the faults, after them: ${finding}`) : wrong;
         if (fault === faults.at(-1)) break;
-        const left = newTally();
-        await workload(world, prepared, model, left, 0, PATIENT_WAIT_SEC).leaveUnappliedAgain();
+        const running = world;
+        const leave = (): Promise<void> => workload(running, prepared, model, newTally(), 0, PATIENT_WAIT_SEC).leaveUnappliedAgain();
+        try {
+          await leave();
+        } catch (error) {
+          const late = lateEnd([report], await endedSoon(world.nodes[at] as WorldNode));
+          if (late === null) throw error;
+          reports.splice(-1, 1, late);
+          const wrong = await this.#wrongAfterStart(world, at, model, [0]);
+          if (wrong.length > 0) return wrong;
+          await leave();
+        }
         const faulty = world.nodes[at] as WorldNode;
         faulty.signal('SIGKILL');
         await faulty.exited;
