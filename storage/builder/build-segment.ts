@@ -49,6 +49,7 @@ import { quantizeVector } from './quantize-vector.js';
 import { groupedOrder, neighbourOrder, reorderRows } from './reorder.js';
 import { reservedPlans } from './reserved-plans.js';
 import { type Selection, selectRows, splitSelection } from './select-rows.js';
+import { SourcePages } from './source-pages.js';
 import type { PlacedValue } from './value-rows.js';
 import { withProfile } from './with-profile.js';
 
@@ -61,7 +62,7 @@ interface PlannedDraft extends SegmentDraft {
 
 /**
  * Builds and publishes the segments of a `segment` job, one after the other, each with as many rows as the others. Only their new memories are held
- * besides the sources: vectors are copied straight to where they stay, or, where their originals go on disk, to where they are built from.
+ * besides the sources, whose large originals go to a file (`source-pages.ts`): vectors are copied straight to where they stay, or, where their originals go on disk, to where they are built from.
  * openPayloads: opens the payloads of the sources, for as long as a payload file is written.
  * Errors: `storage` (a source is damaged, the disk refuses; reason `segmentTooLarge`: so many rows fit in no memory); `BuildCancelled`.
  * Either leaves no folder behind.
@@ -69,16 +70,18 @@ interface PlannedDraft extends SegmentDraft {
 export async function buildSegments(
   job: BuildJob,
   openPayloads: (job: BuildJob) => PayloadSource,
-  control: BuildControl,
+  outer: BuildControl,
 ): Promise<BuildResult> {
-  const started = control.now();
+  const started = outer.now();
   const finished: FinishedSegment[] = [];
+  const sourcePages = new SourcePages(job, outer);
+  const control = watchedControl(outer, () => sourcePages.maybeLetGo());
   try {
     const { length: count } = job.segmentIds;
     const selections = splitSelection(selectRows(job.sources, job.rows, job.seq), count, job.rows);
     for (const [n, selection] of selections.entries()) {
       const named = count === 1 ? control : namedControl(control, `segment ${n + 1} of ${count}`);
-      finished.push(await buildSegment(job, job.segmentIds[n] as number, selection, openPayloads, named));
+      finished.push(await buildSegment(job, job.segmentIds[n] as number, selection, openPayloads, { control: named, sourcePages }));
     }
   } catch (error) {
     for (const { built } of finished) fs.rmSync(built.handle.folder as string, { recursive: true, force: true });
@@ -104,13 +107,24 @@ function namedControl(control: BuildControl, name: string): BuildControl {
   return { ...control, progress: (stage, done, total) => control.progress(`${name}: ${stage}`, done, total) };
 }
 
+/** `watch` is called at each checkpoint. */
+function watchedControl(control: BuildControl, watch: () => void): BuildControl {
+  return {
+    ...control,
+    async checkpoint() {
+      await control.checkpoint();
+      watch();
+    },
+  };
+}
+
 /** Builds and publishes one segment, of the selected rows. */
 async function buildSegment(
   job: BuildJob,
   id: number,
   selected: Selection,
   openPayloads: (job: BuildJob) => PayloadSource,
-  control: BuildControl,
+  { control, sourcePages }: { readonly control: BuildControl; readonly sourcePages: SourcePages },
 ): Promise<FinishedSegment> {
   const started = control.now();
   const folder = segmentFolder(job.spec.folder, id);
@@ -120,7 +134,8 @@ async function buildSegment(
     const draft = makeDraft(job, id, selected, grouping);
     copyRows(draft, job.sources, selected);
     await control.checkpoint();
-    const built = await buildVectors(job, draft, selected, unfinished, control);
+    await sourcePages.put(unfinished);
+    const built = await buildVectors(job, draft, selected, { folder: unfinished, sourcePages }, control);
     const { graphs } = built;
     const { vectors: placed, selection } = ordered(draft, built, grouping.tenants, selected);
     const vectors: VectorLayout[] = [];
@@ -219,7 +234,7 @@ async function buildVectors(
   job: BuildJob,
   draft: PlannedDraft,
   selection: Selection,
-  folder: string,
+  { folder, sourcePages }: { readonly folder: string; readonly sourcePages: SourcePages },
   control: BuildControl,
 ): Promise<{ vectors: VectorLayout[]; graphs: GraphReport[]; listOf: Uint32Array | null }> {
   const vectors: VectorLayout[] = [];
@@ -233,7 +248,7 @@ async function buildVectors(
       vectors.push(planned);
       continue;
     }
-    await copyVector(draft, planned, job.sources, selection, control);
+    await copyVector(draft, planned, job.sources, selection, control, () => sourcePages.letGo());
     const present = presentRows(draft.memory, planned, draft.rows);
     const coded = withoutOriginals(draft, await codedVector(draft, planned, present, control), control);
     const { distance } = paramsByName.get(planned.name) as VectorParams;
@@ -266,10 +281,10 @@ async function buildVectors(
 }
 
 /** Where codes stand for the originals, these are given up at once: they are four fifths of what the build holds. */
-function withoutOriginals({ memory, rows }: SegmentDraft, vector: VectorLayout, { discard }: BuildControl): VectorLayout {
+function withoutOriginals({ memory, rows }: SegmentDraft, vector: VectorLayout, control: BuildControl): VectorLayout {
   if (vector.lists !== null || !canDecode(vector)) return vector;
   const pages = wholePages(residentOffset(vector), rows * vector.stride);
-  if (pages !== null) discard?.({ buffer: memory.buffer, ...pages });
+  if (pages !== null) control.pages?.letGo({ buffer: memory.buffer, ...pages });
   return { ...vector, offset: null, decoded: true };
 }
 

@@ -54,17 +54,21 @@ const SAMPLE_ROWS = 1024;
 const CODE_FIDELITY_MIN = 0.6;
 /** A walk on the originals must find this much more before the codes are given up. */
 const CODE_LOSS_MAX = 0.02;
-const COPY_BYTES = 1 << 26;
+const COPY_BYTES = 1 << 22;
 const SLICE_ROWS = 2048;
 const ENCODE_ROWS = 4096;
 
-/** Copies one vector's rows and their presence from the sources. Errors: `storage` where a source's originals are in a file. */
+/**
+ * Copies one vector's rows and their presence from the sources. letGo: called when some of them were read. Errors: `storage` where a source's originals are
+ * in a file.
+ */
 export async function copyVector(
   draft: SegmentDraft,
   vector: VectorLayout,
   sources: readonly SegmentHandle[],
   selection: Selection,
   control: BuildControl,
+  letGo: () => void,
 ): Promise<void> {
   const bytes = new Uint8Array(draft.memory.buffer);
   const presence = new Uint32Array(draft.memory.buffer, vector.presence, Math.ceil(draft.rows / 32));
@@ -84,9 +88,11 @@ export async function copyVector(
     copied += run.count * vector.stride;
     if (copied >= COPY_BYTES) {
       copied = 0;
+      letGo();
       await control.checkpoint();
     }
   }
+  letGo();
 }
 
 /** Chooses and writes codes; the layout with their scale and origin, or without codes where they are of no use. */

@@ -69,7 +69,7 @@ function makeControl(): BuildControl {
   let posted = 0;
   const pages = filePages();
   return {
-    ...(pages === null ? {} : { discard: (part) => pages.letGo(part) }),
+    ...(pages === null ? {} : { pages }),
     async checkpoint() {
       await setImmediate();
       if (cancelled) throw new BuildCancelled();

@@ -1,6 +1,6 @@
 /** How a build is watched and stopped. */
 
-import type { FilePart } from '../memory/system-calls.js';
+import type { FilePages } from '../memory/system-calls.js';
 
 export interface BuildControl {
   /** Lets messages in; throws `BuildCancelled` when one of them asked to stop. Called between slices of work. */
@@ -8,8 +8,8 @@ export interface BuildControl {
   progress(stage: string, done: number, total: number): void;
   /** A clock in milliseconds. */
   now(): number;
-  /** Gives back the memory of a part of a buffer, as far as it is whole pages: nothing of it is needed any more. Left out: it stays. */
-  readonly discard?: (part: FilePart) => void;
+  /** Gives memory back: what is not needed any more, or is in a file, too. Left out where the process cannot. */
+  readonly pages?: FilePages;
 }
 
 /** Thrown by a checkpoint of a build that is to stop. */

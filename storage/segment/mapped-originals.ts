@@ -40,10 +40,15 @@ export function mappedRange(offset: number, start: number, bytes: number): Mappe
 export function mayBeMapped(
   { codes, graph, kind, name, offset, stride }: VectorLayout,
   rows: number,
-  { optimizer_config, params }: CollectionConfig,
+  config: CollectionConfig,
   bytesMin = LARGE_ORIGINALS_BYTES,
 ): boolean {
   if (kind !== 'dense' || codes === null || graph === null || offset === null || rows * stride < bytesMin) return false;
+  return mayLeaveMemory(name, config);
+}
+
+/** Whether nobody has asked for the originals of a vector in memory. */
+export function mayLeaveMemory(name: string, { optimizer_config, params }: CollectionConfig): boolean {
   return vectorsByName(params.vectors).get(name)?.on_disk !== false && optimizer_config.memmap_threshold !== 0;
 }
 

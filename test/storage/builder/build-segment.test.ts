@@ -5,12 +5,13 @@ import test from 'node:test';
 import { reasonOf } from '../../../protocols/errors.js';
 import type { Distance, VectorParams } from '../../../protocols/model/collection.js';
 import { buildSegments } from '../../../storage/builder/build-segment.js';
-import { BuildCancelled, type BuildControl } from '../../../storage/builder/control.js';
+import { BuildCancelled } from '../../../storage/builder/control.js';
 import { presentRows, readFloats } from '../../../storage/builder/matrix.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
 import { measureRecall } from '../../../storage/builder/recall.js';
 import { NOT_TAKEN } from '../../../storage/builder/select-rows.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
+import type { FilePages } from '../../../storage/memory/system-calls.js';
 import { codeMatrix } from '../../../storage/segment/code-matrix.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import { findRow, idAt } from '../../../storage/segment/ids.js';
@@ -183,11 +184,14 @@ test('originals that codes stand for are given up before their graph is built, a
   const of = (row: number) => Float32Array.from({ length: dim }, (_, i) => (row * 31 + i * (1 + (row % 13))) % 256);
   const rows = Array.from({ length: 600 }, (_, row) => of(row));
   let given = 0;
-  const discard: BuildControl['discard'] = ({ buffer, bytes, offset }) => {
-    given += bytes;
-    new Uint8Array(buffer, offset, bytes).fill(0);
+  const pages: FilePages = {
+    put: () => assert.fail('these are too few to be put on disk'),
+    letGo: ({ buffer, bytes, offset }) => {
+      given += bytes;
+      new Uint8Array(buffer, offset, bytes).fill(0);
+    },
   };
-  const { handle, report } = await buildOne('Euclid', rows, {}, { ...freeControl, discard });
+  const { handle, report } = await buildOne('Euclid', rows, {}, { ...freeControl, pages });
   // Of 300 kB, whole parts of 64.
   assert.ok(given >= 3 << 16, `${given} bytes`);
   const kept = await buildOne('Euclid', rows);
