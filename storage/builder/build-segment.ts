@@ -11,6 +11,7 @@ import {
   type CodesLayout,
   type ElementType,
   fittingLayout,
+  LARGE_ORIGINALS_BYTES,
   LIVE,
   MEMORY_BYTES_MAX,
   residentOffset,
@@ -20,6 +21,7 @@ import {
   type VectorPlan,
   wholePages,
 } from '../segment/layout.js';
+import { mayLeaveMemory, placeOriginals } from '../segment/mapped-originals.js';
 import { canDecode } from '../segment/originals.js';
 import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
 import { staysOnDisk } from '../segment/residence.js';
@@ -35,7 +37,7 @@ import {
 import type { BuildJob, BuildReport, BuildResult, BuiltSegment } from '../threads/messages.js';
 import { buildFieldIndexes } from './build-fields.js';
 import { buildSparseIndexes } from './build-sparse.js';
-import { copyVector, encodeVector, type GraphReport, linkVector, type SegmentDraft } from './build-vectors.js';
+import { copyPresence, copyVector, encodeVector, type GraphReport, linkVector, type SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { encodeTokens } from './encode-tokens.js';
@@ -44,6 +46,7 @@ import { knownGraph } from './known-graph.js';
 import { linkSubgraphs } from './link-subgraphs.js';
 import { makeLists } from './make-lists.js';
 import { presentRows } from './matrix.js';
+import { OriginalsOnCall, type OriginalsOrigin } from './originals-on-call.js';
 import type { PayloadSource } from './payload-source.js';
 import { quantizeVector } from './quantize-vector.js';
 import { groupedOrder, neighbourOrder, reorderRows } from './reorder.js';
@@ -61,8 +64,9 @@ interface PlannedDraft extends SegmentDraft {
 }
 
 /**
- * Builds and publishes the segments of a `segment` job, one after the other, each with as many rows as the others. Only their new memories are held
- * besides the sources, whose large originals go to a file (`source-pages.ts`): vectors are copied straight to where they stay, or, where their originals go on disk, to where they are built from.
+ * Builds and publishes the segments of a `segment` job, one after the other, each with as many rows as the others. Only their new memories
+ * are held besides the sources, whose large originals go to a file (`source-pages.ts`): vectors are copied straight to where they stay, or,
+ * where their originals go on disk, to where they are built from.
  * openPayloads: opens the payloads of the sources, for as long as a payload file is written.
  * Errors: `storage` (a source is damaged, the disk refuses; reason `segmentTooLarge`: so many rows fit in no memory); `BuildCancelled`.
  * Either leaves no folder behind.
@@ -136,7 +140,7 @@ async function buildSegment(
     await control.checkpoint();
     await sourcePages.put(unfinished);
     const built = await buildVectors(job, draft, selected, { folder: unfinished, sourcePages }, control);
-    const { graphs } = built;
+    const { graphs, onCall } = built;
     const { vectors: placed, selection } = ordered(draft, built, grouping.tenants, selected);
     const vectors: VectorLayout[] = [];
     for (const vector of placed) {
@@ -167,10 +171,15 @@ async function buildSegment(
     control.progress('writing files', draft.rows, draft.rows);
     const report: BuildReport = { rows: draft.rows, milliseconds: Math.round(control.now() - started), graphs };
     const plans = vectors.map((vector) => planOf(vector, job.spec.config));
-    writeSealed(unfinished, { segment: id, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout);
+    const origin = originOf(job, selection, control, sourcePages);
+    const called = new Map(
+      [...onCall].map((name) => [name, new OriginalsOnCall(draft, vectors.find((vector) => vector.name === name) as VectorLayout, origin)]),
+    );
+    const piecesOf = (name: string) => called.get(name)?.pieces() ?? null;
+    writeSealed(unfinished, { segment: id, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout, { piecesOf });
     await control.checkpoint();
     publishSegmentFolder(folder);
-    const handle = await finishedHandle(job, plans, { ...bare, folder, fieldIndexes });
+    const handle = await finishedHandle(job, plans, { ...bare, folder, fieldIndexes }, onCall, control);
     return { built: { handle, rowMaps: selection.rowMaps }, report };
   } catch (error) {
     fs.rmSync(unfinishedFolder(folder), { recursive: true, force: true });
@@ -230,13 +239,22 @@ function rowColumns(memory: WebAssembly.Memory, layout: SegmentLayout) {
   };
 }
 
+interface BuiltVectors {
+  readonly vectors: VectorLayout[];
+  readonly graphs: GraphReport[];
+  readonly listOf: Uint32Array | null;
+  /** Vectors whose originals are not in memory. */
+  readonly onCall: ReadonlySet<string>;
+}
+
 async function buildVectors(
   job: BuildJob,
   draft: PlannedDraft,
   selection: Selection,
   { folder, sourcePages }: { readonly folder: string; readonly sourcePages: SourcePages },
   control: BuildControl,
-): Promise<{ vectors: VectorLayout[]; graphs: GraphReport[]; listOf: Uint32Array | null }> {
+): Promise<BuiltVectors> {
+  const onCall = new Set<string>();
   const vectors: VectorLayout[] = [];
   let listOf: Uint32Array | null = null;
   const graphs: GraphReport[] = [];
@@ -248,36 +266,71 @@ async function buildVectors(
       vectors.push(planned);
       continue;
     }
-    await copyVector(draft, planned, job.sources, selection, control, () => sourcePages.letGo());
+    const called = mayBeOnCall(job, planned, draft.rows, control)
+      ? new OriginalsOnCall(draft, planned, originOf(job, selection, control, sourcePages))
+      : null;
+    if (called === null) await copyVector(draft, planned, job.sources, selection, control, () => sourcePages.letGo());
+    else copyPresence(draft, planned, job.sources, selection);
     const present = presentRows(draft.memory, planned, draft.rows);
-    const coded = withoutOriginals(draft, await codedVector(draft, planned, present, control), control);
+    const coded = withoutOriginals(draft, await codedVector({ ...draft, onCall: called }, planned, present, control), control);
+    if (!staysOnCall(coded)) called?.keep();
+    const own: PlannedDraft = { ...draft, onCall: coded.decoded ? null : called };
     const { distance } = paramsByName.get(planned.name) as VectorParams;
     const task = { distance, threads: job.threads, file: path.join(folder, `usearch.${vectors.length}`) };
     let linked = guideOf(coded);
     if (coded.lists !== null) {
-      const made = await makeLists(draft, coded, present, control);
+      const made = await makeLists(own, coded, present, control);
       listOf = made.listOf;
       vectors.push(made.vector);
+      if (own.onCall?.kept === false) onCall.add(planned.name);
       continue;
     }
     if (coded.graph !== null) {
       const rows = isWalked(job.spec.config, planned.name) ? present : NO_ROWS;
       const settings = graphSettings(job.spec.config, planned.name);
       const known = knownGraph(job.sources, selection, planned.name, settings, rows.length);
-      const { vector, report } = await linkVector(draft, linked, rows, { ...task, ...settings }, control, known);
+      const { vector, report } = await linkVector(own, linked, rows, { ...task, ...settings }, control, known);
       linked = vector;
       graphs.push(report);
     }
     if (coded.subgraphs !== null) {
       const values = draft.placed.get(planned.name) ?? [];
-      const { vector, report } = await linkSubgraphs(draft, linked, present, values, { ...task, ...coded.subgraphs.setting }, control);
+      const { vector, report } = await linkSubgraphs(own, linked, present, values, { ...task, ...coded.subgraphs.setting }, control);
       linked = vector;
       graphs.push(report);
     }
     // Codes that were asked for stay, whatever a walk on them finds.
     vectors.push(coded.quantization === null ? linked : { ...linked, codes: coded.codes });
+    if (own.onCall?.kept === false) onCall.add(planned.name);
   }
-  return { vectors, graphs, listOf };
+  return { vectors, graphs, listOf, onCall };
+}
+
+/**
+ * Whether the originals of a vector are worth being brought in parts: what walks score is not them, and their finished file can take their
+ * place.
+ */
+function mayBeOnCall(
+  { spec }: BuildJob,
+  { element, name, stride }: VectorLayout,
+  rows: number,
+  { pages, onCallBytesMin }: BuildControl,
+): boolean {
+  return (
+    pages !== undefined &&
+    element !== 'u8' &&
+    rows * stride >= (onCallBytesMin ?? LARGE_ORIGINALS_BYTES) &&
+    mayLeaveMemory(name, spec.config)
+  );
+}
+
+/** Whether the build of a vector that has its codes needs few of its originals, and the finished one none in memory. */
+function staysOnCall({ codes, decoded, graph, lists }: VectorLayout): boolean {
+  return decoded || lists !== null || (graph !== null && codes !== null && codes.spec === null);
+}
+
+function originOf({ sources }: BuildJob, selection: Selection, { pages }: BuildControl, sourcePages: SourcePages): OriginalsOrigin {
+  return { sources, selection, pages: pages ?? { letGo: () => {} }, letGoSources: () => sourcePages.letGo() };
 }
 
 /** Where codes stand for the originals, these are given up at once: they are four fifths of what the build holds. */
@@ -312,19 +365,19 @@ function guideOf(coded: VectorLayout): VectorLayout {
  */
 function ordered(
   draft: SegmentDraft,
-  { listOf, vectors }: { readonly vectors: VectorLayout[]; readonly listOf: Uint32Array | null },
+  { listOf, onCall, vectors }: BuiltVectors,
   tenants: Uint32Array | null,
   selection: Selection,
 ): { vectors: VectorLayout[]; selection: Selection } {
   if (listOf !== null) {
     const taken = Uint32Array.from({ length: draft.rows }, (_, row) => row);
-    return reorderRows(draft, vectors, groupedOrder(taken, listOf), selection);
+    return reorderRows(draft, vectors, groupedOrder(taken, listOf), selection, onCall);
   }
   const guide = guideGraph(draft, vectors, tenants !== null);
   if (guide === undefined && tenants === null) return { vectors, selection };
   const order =
     guide === undefined ? Uint32Array.from({ length: draft.rows }, (_, row) => row) : neighbourOrder(draft.memory, guide, draft.rows);
-  return reorderRows(draft, vectors, tenants === null ? order : groupedOrder(order, tenants), selection);
+  return reorderRows(draft, vectors, tenants === null ? order : groupedOrder(order, tenants), selection, onCall);
 }
 
 function guideGraph(
@@ -364,15 +417,23 @@ async function writePayloads(
 /**
  * The published segment as it is handed over. Where originals or codes stay on disk, or codes stand for originals, it is read back without
  * them, as the memory of the build, which has them, can give up nothing but all it holds.
- * built: the segment in the memory of the build, in its final folder.
+ * built: the segment in the memory of the build, in its final folder. onCall: vectors whose originals are not in memory: their file takes
+ * their place.
  */
-async function finishedHandle(job: BuildJob, plans: readonly VectorPlan[], built: SegmentHandle): Promise<SegmentHandle> {
+async function finishedHandle(
+  job: BuildJob,
+  plans: readonly VectorPlan[],
+  built: SegmentHandle,
+  onCall: ReadonlySet<string>,
+  { pages }: BuildControl,
+): Promise<SegmentHandle> {
   const { config, readers } = job.spec;
   const onDiskPayload = config.params.on_disk_payload;
   const folder = built.folder as string;
   const onDisk = (plan: VectorPlan) => staysOnDisk(plan, built.rows, config);
   if (!plans.some((plan) => plan.decoded === true || plan.lists !== undefined || onDisk(plan))) {
     wantLargePages(built.memory, built.layout);
+    if (pages !== undefined) for (const name of onCall) placeOriginals(built, name, pages);
     return { ...built, payloadBytes: onDiskPayload ? null : readPayloadBytes(folder) };
   }
   const { handle, damages } = await loadSealed(folder, { readers, onDiskPayload, onDisk, fields: job.fields });

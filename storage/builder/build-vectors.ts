@@ -24,18 +24,21 @@ import {
   typeFidelity,
 } from './element.js';
 import { GraphBuilder } from './graph.js';
-import { readFloatRange, readFloats, readSignedCodes, spreadRows } from './matrix.js';
+import { floatRangeOf, floatsOf, readSignedCodes, spreadRows } from './matrix.js';
 import { type Neighbourhood, neighbourhoods } from './neighbourhoods.js';
+import type { OriginalsOnCall } from './originals-on-call.js';
 import { measureRecall, type RecallSubject } from './recall.js';
 import type { Selection } from './select-rows.js';
 
 export type GraphReport = BuildReport['graphs'][number];
 
-/** A new segment in the making. All its originals are in memory, wherever they will be when it is finished. */
+/** A new segment in the making. All its originals are in memory, wherever they will be when it is finished, but for those on call. */
 export interface SegmentDraft {
   readonly memory: WebAssembly.Memory;
   readonly layout: SegmentLayout;
   readonly rows: number;
+  /** Of the vector that is being built; null or left out: its originals are in memory. */
+  readonly onCall?: OriginalsOnCall | null;
 }
 
 /** How one vector's graph is to be built. */
@@ -59,8 +62,8 @@ const SLICE_ROWS = 2048;
 const ENCODE_ROWS = 4096;
 
 /**
- * Copies one vector's rows and their presence from the sources. letGo: called when some of them were read. Errors: `storage` where a source's originals are
- * in a file.
+ * Copies one vector's rows and their presence from the sources. letGo: called when some of them were read. Errors: `storage` where a
+ * source's originals are in a file.
  */
 export async function copyVector(
   draft: SegmentDraft,
@@ -95,6 +98,24 @@ export async function copyVector(
   letGo();
 }
 
+/** Copies which rows have the vector. */
+export function copyPresence(
+  draft: SegmentDraft,
+  vector: VectorLayout,
+  sources: readonly SegmentHandle[],
+  { sourceOf, sourceRowOf }: Selection,
+): void {
+  const presence = new Uint32Array(draft.memory.buffer, vector.presence, Math.ceil(draft.rows / 32));
+  const from = sources.map(({ layout, memory }) => {
+    const origin = layout.vectors.find((candidate) => candidate.name === vector.name);
+    return origin && new Uint32Array(memory.buffer, origin.presence);
+  });
+  for (let row = 0; row < draft.rows; row++) {
+    const bits = from[sourceOf[row] as number];
+    if (bits !== undefined) copyBits(bits, sourceRowOf[row] as number, presence, row, 1);
+  }
+}
+
 /** Chooses and writes codes; the layout with their scale and origin, or without codes where they are of no use. */
 export async function encodeVector(
   draft: SegmentDraft,
@@ -103,7 +124,7 @@ export async function encodeVector(
   control: BuildControl,
 ): Promise<VectorLayout> {
   if (vector.codes === null || present.length === 0) return vector;
-  const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
+  const sample = floatsOf(draft, vector, spreadRows(present, SAMPLE_ROWS));
   const codes = { ...vector.codes, ...chooseCodes(sample) };
   // Lists read codes in any case: the best rows are scored anew.
   if (vector.lists === null && codeFidelity(sample, vector, codes) < CODE_FIDELITY_MIN) return { ...vector, codes: null };
@@ -111,7 +132,7 @@ export async function encodeVector(
   let exact = true;
   for (let row = 0; row < draft.rows; row += ENCODE_ROWS) {
     const count = Math.min(ENCODE_ROWS, draft.rows - row);
-    const values = readFloatRange(draft.memory, vector, row, count);
+    const values = floatRangeOf(draft, vector, row, count);
     exact = encodeCodes(values, vector.dim, codes.stride, codes, out, codes.offset + row * codes.stride) && exact;
     if (row % (ENCODE_ROWS * 8) === 0) await control.checkpoint();
   }
@@ -170,7 +191,7 @@ export function chooseTypes(
   present: Uint32Array,
   distance: Distance,
 ): BuildSettings & { readonly ladder: readonly TypeFidelity[] } {
-  const sample = readFloats(draft.memory, vector, spreadRows(present, SAMPLE_ROWS));
+  const sample = floatsOf(draft, vector, spreadRows(present, SAMPLE_ROWS));
   const metric: BuildMetric = distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
   const settings: BuildSettings = { metric, scale: signedScale(sample) };
   return { ...settings, ladder: buildLadder(fidelities(neighbourhoods(draft, vector, present), vector, settings)) };
@@ -239,7 +260,7 @@ function sliceOf(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, t
     const codes = vector.element === 'u8' ? { offset: residentOffset(vector), stride } : vector.codes;
     if (codes !== null) return readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, rows);
   }
-  const values = readFloats(draft.memory, vector, rows);
+  const values = floatsOf(draft, vector, rows);
   if (task.element !== 'i8') return values;
   const signed = new Int8Array(values.length);
   encodeSigned(values, task.scale, signed);
@@ -290,6 +311,7 @@ export function withRecall(subject: RecallSubject, ef: number): { vector: Vector
   const recall = measure(vector);
   // Codes that stand for the originals score as those do.
   if (recall >= RECALL_MIN || vector.codes === null || vector.decoded) return { vector, recall };
+  subject.onCall?.keep();
   const uncoded = { ...vector, codes: null };
   const recallUncoded = measure(uncoded);
   return recallUncoded > recall + CODE_LOSS_MAX ? { vector: uncoded, recall: recallUncoded } : { vector, recall };

@@ -10,6 +10,8 @@ export interface BuildControl {
   now(): number;
   /** Gives memory back: what is not needed any more, or is in a file, too. Left out where the process cannot. */
   readonly pages?: FilePages;
+  /** Originals of so many bytes are worth leaving in a file meanwhile. Left out: large ones. */
+  readonly onCallBytesMin?: number;
 }
 
 /** Thrown by a checkpoint of a build that is to stop. */

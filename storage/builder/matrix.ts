@@ -3,6 +3,7 @@
 import { fromHalf } from '../../vectors/half.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { decodeRows } from '../segment/originals.js';
+import type { SegmentDraft } from './build-vectors.js';
 
 /** Rows of `rows` rows that have the vector, ascending. */
 export function presentRows(memory: WebAssembly.Memory, vector: VectorLayout, rows: number): Uint32Array {
@@ -40,6 +41,24 @@ export function readFloats(memory: WebAssembly.Memory, vector: VectorLayout, row
   return values;
 }
 
+/** As `readFloats`, of a vector of a draft, whose originals may have to be brought. */
+export function floatsOf(
+  { memory, onCall }: Pick<SegmentDraft, 'memory' | 'onCall'>,
+  vector: VectorLayout,
+  rows: Uint32Array,
+): Float32Array {
+  onCall?.bringRows(rows);
+  const values = readFloats(memory, vector, rows);
+  onCall?.letGo();
+  return values;
+}
+
+/** As `readFloatRange`, of a draft. They are there until others are read. */
+export function floatRangeOf({ memory, onCall }: SegmentDraft, vector: VectorLayout, from: number, count: number): Float32Array {
+  onCall?.bringRange(from, count);
+  return readFloatRange(memory, vector, from, count);
+}
+
 /** The originals of rows [from, from + count) as Float32Array [count, dim]: a view where they lie in memory like that. */
 export function readFloatRange(memory: WebAssembly.Memory, vector: VectorLayout, from: number, count: number): Float32Array {
   if (vector.element === 'f32' && vector.stride === vector.dim * 4 && !vector.decoded) {
@@ -60,6 +79,11 @@ export function readSignedCodes(memory: WebAssembly.Memory, offset: number, stri
   const words = new Uint32Array(bytes.buffer);
   for (let i = 0; i < words.length; i++) words[i] = (words[i] as number) ^ 0x8080_8080;
   return new Int8Array(bytes.buffer, 0, rows.length * dim);
+}
+
+/** values: [rows, dim]. Each row, at the start of a buffer of its own. */
+export function rowsOf(values: Float32Array, dim: number): Float32Array[] {
+  return Array.from({ length: values.length / dim }, (_, row) => values.slice(row * dim, (row + 1) * dim));
 }
 
 /** At most `count` of `rows`, evenly spread. */

@@ -3,8 +3,8 @@
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { scratchOf, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
-import { readFloats, spreadRows } from './matrix.js';
-import { originalsMatrix } from './recall.js';
+import { floatsOf, rowsOf, spreadRows } from './matrix.js';
+import { type Nearest, scanOriginals } from './scan-originals.js';
 
 /** With 10 neighbours each, the share of those that a type keeps is known to some hundredths. */
 const QUERIES = 24;
@@ -19,19 +19,19 @@ export interface Neighbourhood {
 }
 
 /** Neighbourhoods of rows that are spread over the segment. It takes a scan of the originals for each. present: rows that have the vector. */
-export function neighbourhoods({ layout, memory, rows }: SegmentDraft, vector: VectorLayout, present: Uint32Array): Neighbourhood[] {
+export function neighbourhoods(draft: SegmentDraft, vector: VectorLayout, present: Uint32Array): Neighbourhood[] {
   if (present.length === 0) return [];
+  const { layout, memory, onCall = null, rows } = draft;
   const kernels = instantiateKernels(memory, () => false, layout.scratch);
   // No reader has the segment yet.
   const slot = scratchOf(layout, 0);
-  const originals = originalsMatrix(vector);
   const admission = { deletedAt: layout.deletedAt, seq: 0, bits: vector.presence };
-  return Array.from(spreadRows(present, QUERIES), (row) => {
-    kernels.setQuery(slot, originals, readFloats(memory, vector, Uint32Array.of(row)));
-    const nearest = kernels.scan(slot, originals, 0, rows, admission, Math.min(AROUND, present.length));
+  const picked = spreadRows(present, QUERIES);
+  const queries = rowsOf(floatsOf(draft, vector, picked), vector.dim);
+  const nearest = scanOriginals({ kernels, slot, vector, rows, admission, onCall }, queries, Math.min(AROUND, present.length));
+  return Array.from(picked, (row, n) => {
     // A row need not be the best for itself: not by a dot product.
-    const around = new Set([row, ...nearest.rows.subarray(0, nearest.count)]);
-    const members = Uint32Array.from(around).sort();
-    return { values: readFloats(memory, vector, members), query: members.indexOf(row) };
+    const members = Uint32Array.from(new Set([row, ...(nearest[n] as Nearest).rows])).sort();
+    return { values: floatsOf(draft, vector, members), query: members.indexOf(row) };
   });
 }

@@ -4,7 +4,9 @@ import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { codeMatrix, decodedMatrix } from '../segment/code-matrix.js';
 import { residentOffset, type SegmentLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
-import { readFloats, spreadRows } from './matrix.js';
+import { floatsOf, rowsOf, spreadRows } from './matrix.js';
+import type { OriginalsOnCall } from './originals-on-call.js';
+import { scanOriginals } from './scan-originals.js';
 
 /** Recall is counted over this many nearest neighbours. */
 const NEIGHBOURS = 10;
@@ -14,6 +16,8 @@ const QUERIES_MAX = 100;
 const DECIDED_ERRORS = 3;
 /** A search of production size: smaller lists would blame the graph for the list. */
 const EF_MIN = 64;
+/** Has no factor in common with numbers of queries. */
+const STRIDE = 37;
 
 export interface RecallSubject {
   readonly memory: WebAssembly.Memory;
@@ -25,6 +29,7 @@ export interface RecallSubject {
   readonly present: Uint32Array;
   /** The graph is over `present` only, and not over all rows that have the vector. */
   readonly partial?: boolean;
+  readonly onCall?: OriginalsOnCall | null;
 }
 
 /**
@@ -32,18 +37,22 @@ export interface RecallSubject {
  * side of `bound` it is. So the same graph has the same recall on a busy machine. Rows that score as the tenth does count as found: ties have no order.
  */
 export function measureRecall(subject: RecallSubject, ef: number, bound: number): number {
-  const { layout, memory, vector } = subject;
+  const { layout, memory, onCall = null, vector } = subject;
+  // What is brought for one query serves others.
+  const batch = onCall === null || onCall.kept ? 1 : QUERIES_MIN;
   const kernels = instantiateKernels(memory, () => false, layout.scratch);
-  const queries = readFloats(memory, vector, spreadRows(subject.present, QUERIES_MAX));
-  const count = queries.length / vector.dim;
-  const bits = subject.partial ? putRows(subject) : vector.presence;
+  const rows = rowsOf(floatsOf(subject, vector, spreadRows(subject.present, QUERIES_MAX)), vector.dim);
   // Queries are taken in strides, so that the first few are spread over the segment too.
-  const stride = 37;
+  const queries = rows.map((_, i) => rows[(i * STRIDE) % rows.length] as Float32Array);
+  const bits = subject.partial ? putRows(subject) : vector.presence;
   const shares: number[] = [];
-  for (let i = 0; i < count && !isDecided(shares, bound); i++) {
-    const at = ((i * stride) % count) * vector.dim;
-    const { expected, found } = countFound(kernels, subject, bits, queries.slice(at, at + vector.dim), Math.max(EF_MIN, ef));
-    if (expected > 0) shares.push(found / expected);
+  for (let from = 0; from < queries.length && !isDecided(shares, bound); from += batch) {
+    const taken = queries.slice(from, from + batch);
+    for (const [n, bests] of exactBests(kernels, subject, bits, taken).entries()) {
+      if (isDecided(shares, bound)) break;
+      if (bests.length > 0)
+        shares.push(shareFound(kernels, subject, bits, { query: taken[n] as Float32Array, bests, ef: Math.max(EF_MIN, ef) }));
+    }
   }
   return shares.length === 0 ? 1 : meanOf(shares);
 }
@@ -84,31 +93,40 @@ export function builderSlot(layout: SegmentLayout): number {
   return scratchOf(layout, 0);
 }
 
-/** bits: byte offset of the rows that count. */
-function countFound(
+/** The scores of the nearest rows of each query. bits: byte offset of the rows that count. */
+function exactBests(kernels: Kernels, subject: RecallSubject, bits: number, queries: readonly Float32Array[]): (readonly number[])[] {
+  const { layout, onCall = null, rows, vector } = subject;
+  const admission = { deletedAt: layout.deletedAt, seq: 0, bits };
+  const scanning = { kernels, slot: builderSlot(layout), vector, rows, admission, onCall };
+  return scanOriginals(scanning, queries, neighboursOf(rows)).map(({ scores }) => scores);
+}
+
+/** The query's own row is always the best for a distance: one more neighbour makes up for it. */
+function neighboursOf(rows: number): number {
+  return Math.min(NEIGHBOURS + 1, rows);
+}
+
+/** bests: scores of the query's nearest rows, best first. Returns the share of them that a walk finds. */
+function shareFound(
   kernels: Kernels,
   subject: RecallSubject,
   bits: number,
-  query: Float32Array,
-  ef: number,
-): { expected: number; found: number } {
-  const { layout, vector, rows } = subject;
+  { bests, ef, query }: { readonly query: Float32Array; readonly bests: readonly number[]; readonly ef: number },
+): number {
+  const { layout, memory, onCall, rows, vector } = subject;
   if (vector.graph === null) throw new Error('recall of a vector without a graph');
   const slot = builderSlot(layout);
   const admission = { deletedAt: layout.deletedAt, seq: 0, bits };
-  // The query's own row is always the best for a distance: one more neighbour makes up for it.
-  const k = Math.min(NEIGHBOURS + 1, rows);
   const originals = originalsMatrix(vector);
   kernels.setQuery(slot, originals, query);
-  const exact = kernels.scan(slot, originals, 0, rows, admission, k);
-  const expected = exact.count;
-  if (expected === 0) return { expected: 0, found: 0 };
-  const bound = exact.scores[expected - 1] as number;
-  const matrix = walkMatrix(subject.memory, vector);
+  const matrix = walkMatrix(memory, vector);
   kernels.setQuery(slot, matrix, query);
   const walked = kernels.walk(slot, matrix, vector.graph, admission, { ef, k: ef, rows, narrow: false });
-  const { scores } = kernels.rescore(slot, originals, walked, k);
+  onCall?.bringRows(walked.rows.slice(0, walked.count));
+  const { scores } = kernels.rescore(slot, originals, walked, neighboursOf(rows));
+  onCall?.letGo();
+  const bound = bests.at(-1) as number;
   let found = 0;
   for (const score of scores) if (score >= bound) found++;
-  return { expected, found: Math.min(found, expected) };
+  return Math.min(found, bests.length) / bests.length;
 }

@@ -11,18 +11,20 @@ import { NOT_TAKEN, type Selection } from './select-rows.js';
 
 /**
  * Moves all rows, in place. oldRowOf: u32 [rows], each row once.
- * vectors: the finished layouts of `draft`. Returns them (their graphs begin at other rows now) and the selection in the new order.
+ * vectors: the finished layouts of `draft`. onCall: those whose originals are not in memory. Returns them (their graphs begin at other rows
+ * now) and the selection in the new order.
  */
 export function reorderRows(
   draft: SegmentDraft,
   vectors: readonly VectorLayout[],
   oldRowOf: Uint32Array,
   selection: Selection,
+  onCall: ReadonlySet<string> = new Set(),
 ): { vectors: VectorLayout[]; selection: Selection } {
   const newRowOf = new Uint32Array(draft.rows);
   for (let row = 0; row < draft.rows; row++) newRowOf[oldRowOf[row] as number] = row;
   moveRowColumns(draft, draft.layout, oldRowOf, newRowOf);
-  const moved = vectors.map((vector) => moveVector(draft, vector, oldRowOf, newRowOf));
+  const moved = vectors.map((vector) => moveVector(draft, vector, oldRowOf, newRowOf, vector.decoded || onCall.has(vector.name)));
   return { vectors: moved, selection: moveSelection(selection, oldRowOf, newRowOf) };
 }
 
@@ -97,12 +99,18 @@ function moveRowColumns(draft: SegmentDraft, layout: SegmentLayout, oldRowOf: Ui
   renumber(idColumns(draft.memory, layout).order.subarray(0, draft.rows), newRowOf);
 }
 
-function moveVector(draft: SegmentDraft, vector: VectorLayout, oldRowOf: Uint32Array, newRowOf: Uint32Array): VectorLayout {
+function moveVector(
+  draft: SegmentDraft,
+  vector: VectorLayout,
+  oldRowOf: Uint32Array,
+  newRowOf: Uint32Array,
+  isAbsent: boolean,
+): VectorLayout {
   const { buffer } = draft.memory;
   const { rows } = draft;
   // The items of ragged vectors are copied later, in the order of the rows.
   if (vector.kind !== 'dense') return vector;
-  if (!vector.decoded) moveRecords(new Uint8Array(buffer, residentOffset(vector), rows * vector.stride), vector.stride, oldRowOf);
+  if (!isAbsent) moveRecords(new Uint8Array(buffer, residentOffset(vector), rows * vector.stride), vector.stride, oldRowOf);
   moveBits(new Uint32Array(buffer, vector.presence, Math.ceil(rows / 32)), oldRowOf);
   if (vector.codes) moveRecords(new Uint8Array(buffer, vector.codes.offset, rows * vector.codes.stride), vector.codes.stride, oldRowOf);
   const { graph, subgraphs } = vector;

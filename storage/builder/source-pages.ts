@@ -1,13 +1,14 @@
 /**
- * Large originals of a build's sources as pages of a file while the build works: they stay readable where they are, and take memory only as far as they are
- * read. Without this a build has all originals in memory twice, in its sources and in what it makes.
+ * Build-B1. Large originals of a build's sources as pages of a file while the build works: they stay readable where they are, and take
+ * memory only as far as they are read. Without this a build has all originals in memory twice, in its sources and in what it makes.
  *
- * The file has no name any more when it takes their place, so nothing of it stays behind a process that ends. Rows of a source never change (View-V2), and those
- * that it may take after a build that was given up lie behind the pages.
+ * The file has no name any more when it takes their place, so nothing of it stays behind a process that ends. Rows of a source never change
+ * (View-V2), and those that it may take after a build that was given up lie behind the pages.
  */
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { freeBytes } from '../disk/machine.js';
 import type { FilePages, FilePart } from '../memory/system-calls.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { LARGE_ORIGINALS_BYTES, wholePages } from '../segment/layout.js';
@@ -17,6 +18,11 @@ import type { BuildControl } from './control.js';
 
 /** Written between two checks whether the build goes on. */
 const PART_BYTES = 1 << 22;
+/**
+ * The disk keeps so much beside the file and what the build makes (at most twice as much): the most that writes are refused for by default
+ * (Disk-D1).
+ */
+const SPARE_BYTES = 512 << 20;
 /** What searches have read of the sources meanwhile is let go of so often. */
 const LET_GO_MS = 1000;
 
@@ -26,22 +32,24 @@ export class SourcePages {
   private leftMs = 0;
   private readonly parts: FilePart[] = [];
 
-  /** bytesMin: fewer originals of a source are not worth it. */
   constructor(
     private readonly job: BuildJob,
     private readonly control: BuildControl,
-    private readonly bytesMin = LARGE_ORIGINALS_BYTES,
   ) {}
 
   /**
-   * Puts the originals of all sources to disk, where they may be, by way of a file in `folder`. What the disk refuses stays in memory. Called once or again.
-   * Errors: `BuildCancelled`.
+   * Puts the originals of all sources to disk, where they may be, by way of a file in `folder`. What the disk refuses stays in memory.
+   * Called once or again. Errors: `BuildCancelled`.
    */
   async put(folder: string): Promise<void> {
     const { pages } = this.control;
     if (pages === undefined || this.begun) return;
     this.begun = true;
-    for (const part of partsOf(this.job, this.bytesMin)) {
+    const parts = partsOf(this.job, this.control.onCallBytesMin ?? LARGE_ORIGINALS_BYTES);
+    const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+    const free = bytes === 0 ? null : freeBytes(folder);
+    if (free === null || free < 3 * bytes + SPARE_BYTES) return;
+    for (const part of parts) {
       if (!(await this.putPart(path.join(folder, 'sources'), part, pages))) return;
       this.parts.push(part);
     }

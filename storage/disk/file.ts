@@ -144,17 +144,17 @@ export class SegmentFileWriter {
   }
 }
 
-/** Writes a file whose sections all lie in memory. */
+/** Writes a file whose sections all lie in memory, or come there in pieces. */
 export function writeSegmentFile(
   file: string,
   kind: FileKind,
   facts: FileFacts,
-  sections: Readonly<Record<string, Uint8Array>>,
+  sections: Readonly<Record<string, Uint8Array | Iterable<Uint8Array>>>,
   version: FormatVersion = 1,
 ): void {
   const writer = new SegmentFileWriter(file, kind, facts, Object.keys(sections), version);
   try {
-    for (const [name, bytes] of Object.entries(sections)) writer.section(name, [bytes]);
+    for (const [name, bytes] of Object.entries(sections)) writer.section(name, bytes instanceof Uint8Array ? [bytes] : bytes);
   } catch (error) {
     writer.abandon();
     throw error;

@@ -20,12 +20,28 @@ export interface BlockSums {
   readonly bytes: number;
 }
 
-/** As they are in their file: u64 [blocks]. bytes: all originals. `initChecksum` must have been awaited in this thread, as for all of this file. */
-export function sumsOf(bytes: Uint8Array): Uint8Array {
-  const sums = new BigUint64Array(blocksOf(bytes.length));
-  for (let block = 0; block < sums.length; block++)
-    sums[block] = checksum64(bytes.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES));
-  return new Uint8Array(sums.buffer);
+/** Makes them of originals that pass by. `initChecksum` must have been awaited in this thread, as for all of this file. */
+export class SumsStream {
+  private readonly sums: BigUint64Array;
+
+  /** bytes: of all originals. */
+  constructor(bytes: number) {
+    this.sums = new BigUint64Array(blocksOf(bytes));
+  }
+
+  /** As they are in their file, u64 [blocks], once all pieces have passed. */
+  get bytes(): Uint8Array {
+    return new Uint8Array(this.sums.buffer);
+  }
+
+  /** The same pieces, each of whole blocks but the last. */
+  *passing(pieces: Iterable<Uint8Array>): Generator<Uint8Array> {
+    let block = 0;
+    for (const piece of pieces) {
+      for (let at = 0; at < piece.length; at += BLOCK_BYTES) this.sums[block++] = checksum64(piece.subarray(at, at + BLOCK_BYTES));
+      yield piece;
+    }
+  }
 }
 
 /** Room for the sums of so many bytes: what is to be filled from their file, and what readers are given. */

@@ -10,7 +10,7 @@ import { type CollectionConfig, vectorsByName } from '../../protocols/model/coll
 import { openPlainFile, readFully, readSegmentFile } from '../disk/file.js';
 import type { FilePages, FilePart } from '../memory/system-calls.js';
 import type { SegmentHandle } from './handle.js';
-import { LARGE_ORIGINALS_BYTES, PLACE_BYTES, type VectorLayout, wholePages } from './layout.js';
+import { LARGE_ORIGINALS_BYTES, PLACE_BYTES, residentOffset, type VectorLayout, wholePages } from './layout.js';
 import { isUnverified } from './originals.js';
 import { vectorFile } from './vector-file.js';
 
@@ -76,6 +76,20 @@ export function tendOriginals(handle: SegmentHandle, config: CollectionConfig, p
     if (part !== null) parts.push(part);
   }
   return parts.length > 0;
+}
+
+/**
+ * Fills the place in memory of a built vector's originals from their file, which is just written: with its pages, or, where these cannot be
+ * put there, their bytes. Errors: `storage`, naming the file, where it cannot be read.
+ */
+export function placeOriginals(handle: SegmentHandle, name: string, pages: FilePages): void {
+  const { folder, layout, memory, rows } = handle;
+  const n = layout.vectors.findIndex((vector) => vector.name === name);
+  const vector = layout.vectors[n] as VectorLayout;
+  const file = path.join(folder as string, vectorFile(n));
+  if (putOriginals(file, handle, vector, pages) !== null) return;
+  const place = new Uint8Array(memory.buffer, residentOffset(vector), rows * vector.stride);
+  readSegmentFile(file, 'vectors', (reader) => reader.readInto('vectors', place));
 }
 
 /** Null where they cannot be mapped. */

@@ -45,7 +45,7 @@ import {
 } from '../disk/file.js';
 import { checkOwned } from '../disk/owned-folder.js';
 import type { BuildReport } from '../threads/messages.js';
-import { roomForSums, sumsOf } from './block-sums.js';
+import { roomForSums, SumsStream } from './block-sums.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import { residentBytes } from './index-layout.js';
 import { wantLargePages } from './large-pages.js';
@@ -143,16 +143,14 @@ export function cleanSegmentFolders(replicaFolder: string, keep: ReadonlySet<num
 
 /**
  * Writes `rows`, `vectors.<n>`, `sums.<n>`, `codes.<n>`, `graph.<n>`, `lists.<n>` and `segment` (last) from a memory, which holds all originals, to
- * `folder`, each on disk when this returns. The payload file and field indexes have writers of their own. `checkpoint` is called between files and may throw.
- * sumsFromBytes: originals of so many bytes have sums of their blocks.
+ * `folder`, each on disk when this returns. The payload file and field indexes have writers of their own.
  */
 export function writeSealed(
   folder: string,
   description: SegmentDescription,
   memory: WebAssembly.Memory,
   layout: SegmentLayout,
-  checkpoint: () => void = () => {},
-  sumsFromBytes = LARGE_ORIGINALS_BYTES,
+  { checkpoint = () => {}, piecesOf = () => null, sumsFromBytes = LARGE_ORIGINALS_BYTES }: WriteOptions = {},
 ): void {
   const { segment, rows } = description;
   const sections = memorySections(memory, layout, rows);
@@ -160,10 +158,13 @@ export function writeSealed(
   sections.vectors.forEach((vector, n) => {
     checkpoint();
     const version = versionOf(description.vectors[n]?.decoded === true);
-    writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, vector.vectors, version);
+    const plan = description.vectors[n] as VectorPlan;
     const { vectors: values } = vector.vectors;
-    if (values !== undefined && canArriveLater(description.vectors[n] as VectorPlan, rows, sumsFromBytes))
-      writeSegmentFile(path.join(folder, sumsFile(n)), 'sums', { segment, rows }, { sums: sumsOf(values) });
+    const sums = values !== undefined && canArriveLater(plan, rows, sumsFromBytes) ? new SumsStream(values.length) : null;
+    const pieces = values === undefined ? [] : (piecesOf(plan.name) ?? [values]);
+    const written = values === undefined ? vector.vectors : { ...vector.vectors, vectors: sums === null ? pieces : sums.passing(pieces) };
+    writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, written, version);
+    if (sums !== null) writeSegmentFile(path.join(folder, sumsFile(n)), 'sums', { segment, rows }, { sums: sums.bytes });
     if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
     if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
     if (vector.lists) writeSegmentFile(path.join(folder, `lists.${n}`), 'lists', { segment, rows }, vector.lists);
@@ -171,6 +172,15 @@ export function writeSealed(
   checkpoint();
   const isDecoded = description.vectors.some(({ decoded }) => decoded === true);
   writeSegmentFile(path.join(folder, 'segment'), 'segment', { ...description }, {}, versionOf(isDecoded));
+}
+
+export interface WriteOptions {
+  /** Called between files; may throw. */
+  readonly checkpoint?: () => void;
+  /** The originals of a dense vector that are not in memory, in pieces that are multiples of 64 kB but for the last; null: they are. */
+  readonly piecesOf?: (name: string) => Iterable<Uint8Array> | null;
+  /** Originals of so many bytes have sums of their blocks. */
+  readonly sumsFromBytes?: number;
 }
 
 /** Where in 64 KB of its file the originals of a dense vector begin: see `LayoutOptions`. */

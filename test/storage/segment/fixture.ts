@@ -67,7 +67,7 @@ export async function writeFixture(replica: string, id: number, rows: number, su
   new Uint8Array(index.buffer).fill(7);
   writeFieldIndex(unfinished, id, index);
   const description = { segment: id, rows, vectors: PLANS, report: { rows, milliseconds: 5, graphs: [] } };
-  writeSealed(unfinished, description, memory, layout, () => {}, sumsFromBytes);
+  writeSealed(unfinished, description, memory, layout, sumsFromBytes === undefined ? {} : { sumsFromBytes });
   publishSegmentFolder(folder);
   return { id, kind: 'sealed', layout, memory, rows, folder, payloadOffsets, payloadBytes: null, fieldIndexes: [index], sparseIndexes: [] };
 }
