@@ -24,7 +24,7 @@ import {
   typeFidelity,
 } from './element.js';
 import { GraphBuilder } from './graph.js';
-import { floatRangeOf, floatsOf, readSignedCodes, spreadRows } from './matrix.js';
+import { broughtFloatRange, broughtFloats, readSignedCodes, spreadRows } from './matrix.js';
 import { type Neighbourhood, neighbourhoods } from './neighbourhoods.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
 import { measureRecall, type RecallSubject } from './recall.js';
@@ -124,7 +124,7 @@ export async function encodeVector(
   control: BuildControl,
 ): Promise<VectorLayout> {
   if (vector.codes === null || present.length === 0) return vector;
-  const sample = floatsOf(draft, vector, spreadRows(present, SAMPLE_ROWS));
+  const sample = broughtFloats(draft, vector, spreadRows(present, SAMPLE_ROWS));
   const codes = { ...vector.codes, ...chooseCodes(sample) };
   // Lists read codes in any case: the best rows are scored anew.
   if (vector.lists === null && codeFidelity(sample, vector, codes) < CODE_FIDELITY_MIN) return { ...vector, codes: null };
@@ -132,7 +132,7 @@ export async function encodeVector(
   let exact = true;
   for (let row = 0; row < draft.rows; row += ENCODE_ROWS) {
     const count = Math.min(ENCODE_ROWS, draft.rows - row);
-    const values = floatRangeOf(draft, vector, row, count);
+    const values = broughtFloatRange(draft, vector, row, count);
     exact = encodeCodes(values, vector.dim, codes.stride, codes, out, codes.offset + row * codes.stride) && exact;
     if (row % (ENCODE_ROWS * 8) === 0) await control.checkpoint();
   }
@@ -191,7 +191,7 @@ export function chooseTypes(
   present: Uint32Array,
   distance: Distance,
 ): BuildSettings & { readonly ladder: readonly TypeFidelity[] } {
-  const sample = floatsOf(draft, vector, spreadRows(present, SAMPLE_ROWS));
+  const sample = broughtFloats(draft, vector, spreadRows(present, SAMPLE_ROWS));
   const metric: BuildMetric = distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
   const settings: BuildSettings = { metric, scale: signedScale(sample) };
   return { ...settings, ladder: buildLadder(fidelities(neighbourhoods(draft, vector, present), vector, settings)) };
@@ -260,7 +260,7 @@ function sliceOf(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, t
     const codes = vector.element === 'u8' ? { offset: residentOffset(vector), stride } : vector.codes;
     if (codes !== null) return readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, rows);
   }
-  const values = floatsOf(draft, vector, rows);
+  const values = broughtFloats(draft, vector, rows);
   if (task.element !== 'i8') return values;
   const signed = new Int8Array(values.length);
   encodeSigned(values, task.scale, signed);

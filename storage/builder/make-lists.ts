@@ -10,7 +10,7 @@ import { centroidsMatrix } from '../segment/code-matrix.js';
 import { type ListsLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
-import { floatsOf, spreadRows } from './matrix.js';
+import { broughtFloats, spreadRows } from './matrix.js';
 import { walkMatrix } from './recall.js';
 
 /** Rows of the sample for each list. */
@@ -43,7 +43,7 @@ export async function makeLists(
   control: BuildControl,
 ): Promise<ListedRows> {
   if (vector.lists === null) throw new Error(`no room reserved for the lists of '${vector.name}'`);
-  const codes = chooseCodes(floatsOf(draft, vector, spreadRows(present, CODE_SAMPLE_ROWS)));
+  const codes = chooseCodes(broughtFloats(draft, vector, spreadRows(present, CODE_SAMPLE_ROWS)));
   const lists: ListsLayout = { ...vector.lists, ...codes };
   const centroids = new Centroids(draft, vector, lists);
   await centroids.train(spreadRows(present, lists.count * SAMPLE_PER_LIST), control);
@@ -97,7 +97,7 @@ class Centroids {
     const { dim } = this.vector;
     const { count } = this.lists;
     const centroids = new Float32Array(count * dim);
-    centroids.set(floatsOf(this.draft, this.vector, spreadRows(sample, count)));
+    centroids.set(broughtFloats(this.draft, this.vector, spreadRows(sample, count)));
     this.write(centroids);
     for (let iteration = 0; iteration < ITERATIONS; iteration++) {
       const sums = new Float64Array(count * dim);
@@ -106,7 +106,7 @@ class Centroids {
         control.progress('finding lists', iteration * sample.length + at, ITERATIONS * sample.length);
         await control.checkpoint();
         const rows = sample.subarray(at, at + SLICE_ROWS);
-        addRows(sums, counts, floatsOf(this.draft, this.vector, rows), this.nearest(rows), dim);
+        addRows(sums, counts, broughtFloats(this.draft, this.vector, rows), this.nearest(rows), dim);
       }
       for (let at = 0; at < centroids.length; at++) {
         const rows = counts[Math.floor(at / dim)] as number;
@@ -120,7 +120,7 @@ class Centroids {
   nearest(rows: Uint32Array): Uint32Array {
     const { kernels, near, slot } = this;
     const { deletedAt } = this.draft.layout;
-    const values = floatsOf(this.draft, this.vector, rows);
+    const values = broughtFloats(this.draft, this.vector, rows);
     // All rows of a draft are live, and there are no more lists than rows.
     const admission = { deletedAt, seq: 0, bits: 0 };
     return Uint32Array.from(rows, (_, i) => {
@@ -139,7 +139,7 @@ class Centroids {
     const all = Uint32Array.from({ length: this.lists.count }, (_, list) => list);
     const ranks: number[] = [];
     for (const query of queries) {
-      const values = floatsOf(this.draft, vector, Uint32Array.of(query));
+      const values = broughtFloats(this.draft, vector, Uint32Array.of(query));
       kernels.setQuery(slot, rows, values);
       const neighbours = kernels.scan(slot, rows, 0, this.draft.rows, admission, Math.min(NEIGHBOURS + 1, this.draft.rows)).rows.slice();
       kernels.setQuery(slot, ranked, values);

@@ -42,7 +42,7 @@ export function readFloats(memory: WebAssembly.Memory, vector: VectorLayout, row
 }
 
 /** As `readFloats`, of a vector of a draft, whose originals may have to be brought. */
-export function floatsOf(
+export function broughtFloats(
   { memory, onCall }: Pick<SegmentDraft, 'memory' | 'onCall'>,
   vector: VectorLayout,
   rows: Uint32Array,
@@ -54,7 +54,7 @@ export function floatsOf(
 }
 
 /** As `readFloatRange`, of a draft. They are there until others are read. */
-export function floatRangeOf({ memory, onCall }: SegmentDraft, vector: VectorLayout, from: number, count: number): Float32Array {
+export function broughtFloatRange({ memory, onCall }: SegmentDraft, vector: VectorLayout, from: number, count: number): Float32Array {
   onCall?.bringRange(from, count);
   return readFloatRange(memory, vector, from, count);
 }
@@ -82,7 +82,7 @@ export function readSignedCodes(memory: WebAssembly.Memory, offset: number, stri
 }
 
 /** values: [rows, dim]. Each row, at the start of a buffer of its own. */
-export function rowsOf(values: Float32Array, dim: number): Float32Array[] {
+export function separateRows(values: Float32Array, dim: number): Float32Array[] {
   return Array.from({ length: values.length / dim }, (_, row) => values.slice(row * dim, (row + 1) * dim));
 }
 

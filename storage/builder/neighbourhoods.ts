@@ -3,7 +3,7 @@
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { scratchOf, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
-import { floatsOf, rowsOf, spreadRows } from './matrix.js';
+import { broughtFloats, separateRows, spreadRows } from './matrix.js';
 import { type Nearest, scanOriginals } from './scan-originals.js';
 
 /** With 10 neighbours each, the share of those that a type keeps is known to some hundredths. */
@@ -27,11 +27,11 @@ export function neighbourhoods(draft: SegmentDraft, vector: VectorLayout, presen
   const slot = scratchOf(layout, 0);
   const admission = { deletedAt: layout.deletedAt, seq: 0, bits: vector.presence };
   const picked = spreadRows(present, QUERIES);
-  const queries = rowsOf(floatsOf(draft, vector, picked), vector.dim);
+  const queries = separateRows(broughtFloats(draft, vector, picked), vector.dim);
   const nearest = scanOriginals({ kernels, slot, vector, rows, admission, onCall }, queries, Math.min(AROUND, present.length));
   return Array.from(picked, (row, n) => {
     // A row need not be the best for itself: not by a dot product.
     const members = Uint32Array.from(new Set([row, ...(nearest[n] as Nearest).rows])).sort();
-    return { values: floatsOf(draft, vector, members), query: members.indexOf(row) };
+    return { values: broughtFloats(draft, vector, members), query: members.indexOf(row) };
   });
 }

@@ -7,7 +7,7 @@ import { codeTable } from '../segment/code-matrix.js';
 import type { CodesLayout, VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
-import { floatRangeOf, floatsOf, spreadRows } from './matrix.js';
+import { broughtFloatRange, broughtFloats, spreadRows } from './matrix.js';
 
 /** Rows whose means, deviations and quantiles stand for those of all. */
 const SAMPLE_ROWS = 4096;
@@ -44,7 +44,7 @@ async function quantizeScalar(
 ): Promise<VectorLayout> {
   const setting = vector.quantization;
   const quantile = setting !== null && 'scalar' in setting ? (setting.scalar.quantile ?? null) : null;
-  const codes = { ...room, ...quantileCodes(floatsOf(draft, vector, spreadRows(present, sampleRows(vector.dim))), quantile) };
+  const codes = { ...room, ...quantileCodes(broughtFloats(draft, vector, spreadRows(present, sampleRows(vector.dim))), quantile) };
   const out = new Uint8Array(draft.memory.buffer);
   let exact = true;
   await eachBatch(draft, vector, control, (values, row) => {
@@ -62,7 +62,7 @@ async function quantizeProduct(
   control: BuildControl,
 ): Promise<void> {
   const coder = new ProductCoder(partDim, vector.dim, codeTable(draft.memory, codes));
-  await coder.train(floatsOf(draft, vector, spreadRows(present, trainingRows(vector.dim))), () => control.checkpoint());
+  await coder.train(broughtFloats(draft, vector, spreadRows(present, trainingRows(vector.dim))), () => control.checkpoint());
   const out = new Uint8Array(draft.memory.buffer);
   await eachBatch(draft, vector, control, (values, row) => coder.encode(values, out, codes.offset + row * codes.stride, codes.stride));
 }
@@ -77,7 +77,7 @@ async function quantizeLevels(
 ): Promise<void> {
   const { dim, metric } = vector;
   const table = codeTable(draft.memory, codes);
-  trainLevels(spec, metric, floatsOf(draft, vector, spreadRows(present, sampleRows(vector.dim))), dim, table);
+  trainLevels(spec, metric, broughtFloats(draft, vector, spreadRows(present, sampleRows(vector.dim))), dim, table);
   const coder = new LevelCoder(spec, metric, dim, table);
   const out = new Uint8Array(draft.memory.buffer);
   await eachBatch(draft, vector, control, (values, first) => {
@@ -95,7 +95,7 @@ async function eachBatch(
   const batch = Math.ceil(BATCH_COMPONENTS / vector.dim);
   const count = countOf(draft, vector);
   for (let row = 0; row < count; row += batch) {
-    encode(floatRangeOf(draft, vector, row, Math.min(batch, count - row)), row);
+    encode(broughtFloatRange(draft, vector, row, Math.min(batch, count - row)), row);
     control.progress('quantizing', row, count);
     await control.checkpoint();
   }

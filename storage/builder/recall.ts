@@ -4,7 +4,7 @@ import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { codeMatrix, decodedMatrix } from '../segment/code-matrix.js';
 import { residentOffset, type SegmentLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
-import { floatsOf, rowsOf, spreadRows } from './matrix.js';
+import { broughtFloats, separateRows, spreadRows } from './matrix.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
 import { scanOriginals } from './scan-originals.js';
 
@@ -41,7 +41,7 @@ export function measureRecall(subject: RecallSubject, ef: number, bound: number)
   // What is brought for one query serves others.
   const batch = onCall === null || onCall.kept ? 1 : QUERIES_MIN;
   const kernels = instantiateKernels(memory, () => false, layout.scratch);
-  const rows = rowsOf(floatsOf(subject, vector, spreadRows(subject.present, QUERIES_MAX)), vector.dim);
+  const rows = separateRows(broughtFloats(subject, vector, spreadRows(subject.present, QUERIES_MAX)), vector.dim);
   // Queries are taken in strides, so that the first few are spread over the segment too.
   const queries = rows.map((_, i) => rows[(i * STRIDE) % rows.length] as Float32Array);
   const bits = subject.partial ? putRows(subject) : vector.presence;
