@@ -254,7 +254,7 @@ async function buildVectors(
   { folder, sourcePages }: { readonly folder: string; readonly sourcePages: SourcePages },
   control: BuildControl,
 ): Promise<BuiltVectors> {
-  const onCall = new Set<string>();
+  const calls: [string, OriginalsOnCall][] = [];
   const vectors: VectorLayout[] = [];
   let listOf: Uint32Array | null = null;
   const graphs: GraphReport[] = [];
@@ -275,6 +275,7 @@ async function buildVectors(
     const coded = withoutOriginals(draft, await codedVector({ ...draft, onCall: called }, planned, present, control), control);
     if (!staysOnCall(coded)) called?.keep();
     const own: PlannedDraft = { ...draft, onCall: coded.decoded ? null : called };
+    if (own.onCall) calls.push([planned.name, own.onCall]);
     const { distance } = paramsByName.get(planned.name) as VectorParams;
     const task = { distance, threads: job.threads, file: path.join(folder, `usearch.${vectors.length}`) };
     let linked = guideOf(coded);
@@ -282,7 +283,6 @@ async function buildVectors(
       const made = await makeLists(own, coded, present, control);
       listOf = made.listOf;
       vectors.push(made.vector);
-      if (own.onCall?.kept === false) onCall.add(planned.name);
       continue;
     }
     if (coded.graph !== null) {
@@ -301,8 +301,8 @@ async function buildVectors(
     }
     // Codes that were asked for stay, whatever a walk on them finds.
     vectors.push(coded.quantization === null ? linked : { ...linked, codes: coded.codes });
-    if (own.onCall?.kept === false) onCall.add(planned.name);
   }
+  const onCall = new Set(calls.filter(([, { kept }]) => !kept).map(([name]) => name));
   return { vectors, graphs, listOf, onCall };
 }
 

@@ -99,20 +99,15 @@ export async function copyVector(
 }
 
 /** Copies which rows have the vector. */
-export function copyPresence(
-  draft: SegmentDraft,
-  vector: VectorLayout,
-  sources: readonly SegmentHandle[],
-  { sourceOf, sourceRowOf }: Selection,
-): void {
+export function copyPresence(draft: SegmentDraft, vector: VectorLayout, sources: readonly SegmentHandle[], selection: Selection): void {
   const presence = new Uint32Array(draft.memory.buffer, vector.presence, Math.ceil(draft.rows / 32));
   const from = sources.map(({ layout, memory }) => {
     const origin = layout.vectors.find((candidate) => candidate.name === vector.name);
     return origin && new Uint32Array(memory.buffer, origin.presence);
   });
-  for (let row = 0; row < draft.rows; row++) {
-    const bits = from[sourceOf[row] as number];
-    if (bits !== undefined) copyBits(bits, sourceRowOf[row] as number, presence, row, 1);
+  for (const { count, row, source, sourceRow } of runsOf(selection, draft.rows)) {
+    const bits = from[source];
+    if (bits !== undefined) copyBits(bits, sourceRow, presence, row, count);
   }
 }
 

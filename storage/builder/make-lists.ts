@@ -10,8 +10,8 @@ import { centroidsMatrix } from '../segment/code-matrix.js';
 import { type ListsLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
+import { walkMatrix } from './draft-matrices.js';
 import { broughtFloats, spreadRows } from './matrix.js';
-import { walkMatrix } from './recall.js';
 
 /** Rows of the sample for each list. */
 const SAMPLE_PER_LIST = 32;

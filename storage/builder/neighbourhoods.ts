@@ -1,8 +1,9 @@
 /** Rows of a segment with what lies nearest to them: as dense as the segment, which a sample of its rows is not. */
 
 import { instantiateKernels } from '../../vectors/kernels.js';
-import { scratchOf, type VectorLayout } from '../segment/layout.js';
+import type { VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
+import { builderSlot } from './draft-matrices.js';
 import { broughtFloats, separateRows, spreadRows } from './matrix.js';
 import { type Nearest, scanOriginals } from './scan-originals.js';
 
@@ -23,12 +24,14 @@ export function neighbourhoods(draft: SegmentDraft, vector: VectorLayout, presen
   if (present.length === 0) return [];
   const { layout, memory, onCall = null, rows } = draft;
   const kernels = instantiateKernels(memory, () => false, layout.scratch);
-  // No reader has the segment yet.
-  const slot = scratchOf(layout, 0);
   const admission = { deletedAt: layout.deletedAt, seq: 0, bits: vector.presence };
   const picked = spreadRows(present, QUERIES);
   const queries = separateRows(broughtFloats(draft, vector, picked), vector.dim);
-  const nearest = scanOriginals({ kernels, slot, vector, rows, admission, onCall }, queries, Math.min(AROUND, present.length));
+  const nearest = scanOriginals(
+    { kernels, slot: builderSlot(layout), vector, rows, admission, onCall },
+    queries,
+    Math.min(AROUND, present.length),
+  );
   return Array.from(picked, (row, n) => {
     // A row need not be the best for itself: not by a dot product.
     const members = Uint32Array.from(new Set([row, ...(nearest[n] as Nearest).rows])).sort();

@@ -1,9 +1,9 @@
 /** Recall of a finished graph on a sample of its own rows, measured as readers walk it: on codes, rescored with the originals. */
 
-import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
+import type { Kernels } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
-import { codeMatrix, decodedMatrix } from '../segment/code-matrix.js';
-import { residentOffset, type SegmentLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
+import type { SegmentLayout, VectorLayout } from '../segment/layout.js';
+import { builderSlot, originalsMatrix, walkMatrix } from './draft-matrices.js';
 import { broughtFloats, separateRows, spreadRows } from './matrix.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
 import { scanOriginals } from './scan-originals.js';
@@ -69,28 +69,12 @@ function meanOf(shares: readonly number[]): number {
   return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }
 
-/** The matrix of the originals, as kernels see it. */
-export function originalsMatrix(vector: VectorLayout): Matrix {
-  if (vector.decoded && vector.codes !== null) return decodedMatrix(vector, vector.codes);
-  return { element: vector.element, metric: vector.metric, offset: residentOffset(vector), stride: vector.stride, dim: vector.dim };
-}
-
-/** The matrix a walk scores: codes where there are some. */
-export function walkMatrix(memory: WebAssembly.Memory, vector: VectorLayout): Matrix {
-  return vector.codes === null ? originalsMatrix(vector) : codeMatrix(memory, vector, vector.codes);
-}
-
 /** Writes the rows that count to the builder's scratch; returns the byte offset of the bits. */
 function putRows({ layout, memory, present }: RecallSubject): number {
   const offset = builderSlot(layout) + layout.scratch.bits;
   const bits = new Uint32Array(memory.buffer, offset, Math.ceil(layout.capacity / 32)).fill(0);
   for (const row of present) bits[row >>> 5] = (bits[row >>> 5] as number) | (1 << (row & 31));
   return offset;
-}
-
-/** No reader has the segment yet. */
-export function builderSlot(layout: SegmentLayout): number {
-  return scratchOf(layout, 0);
 }
 
 /** The scores of the nearest rows of each query. bits: byte offset of the rows that count. */

@@ -2,8 +2,8 @@
 
 import type { Admission, Kernels } from '../../vectors/kernel-api.js';
 import type { VectorLayout } from '../segment/layout.js';
+import { originalsMatrix } from './draft-matrices.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
-import { originalsMatrix } from './recall.js';
 
 /** What is scanned, with which scratch slot. */
 export interface Scanning {

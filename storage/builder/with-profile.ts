@@ -6,8 +6,8 @@ import { instantiateKernels } from '../../vectors/kernels.js';
 import type { VectorLayout } from '../segment/layout.js';
 import { hasProfile, learnProfile } from '../segment/walk-profile.js';
 import type { SegmentDraft } from './build-vectors.js';
+import { builderSlot, walkMatrix } from './draft-matrices.js';
 import { readFloats } from './matrix.js';
-import { builderSlot, walkMatrix } from './recall.js';
 
 /** The vector, with the profile of its graph where it has one. Its rows are in their places. */
 export function withProfile({ layout, memory, rows }: SegmentDraft, vector: VectorLayout, distance: Distance): VectorLayout {

@@ -21,7 +21,6 @@ const FILE = 'data.mdb';
 const LOCK_FILE = 'lock.mdb';
 /** Folder of the copy in that of the replica. */
 const COPY = 'compact';
-const CANNOT = 'its database cannot be made smaller';
 
 /** Puts the copy in the place of the file. Returns its bytes; null where it cannot, and the file stays. Errors: as `keepCopyInPlace`. */
 export type Replacement = () => number | null;
@@ -64,23 +63,14 @@ export async function openCompactCopy(
 ): Promise<Environment | null> {
   const target = path.join(folder, COPY);
   const { lastCommit } = environment;
-  const fails = (error: unknown): null => {
-    rethrowBroken(error);
-    warn(`${CANNOT}: ${String(error)}`);
-    return null;
-  };
-  try {
-    keepCopyInPlace(folder);
-  } catch (error) {
-    return fails(error);
-  }
+  if (!succeeds(() => keepCopyInPlace(folder), warn)) return null;
   try {
     if (!hasRoomForCopy(environment.space(), freeBytes(folder))) return null;
     fs.mkdirSync(target);
     await environment.backup(target, true);
     if (environment.lastCommit === lastCommit) return await openSettled(environment, target, threads);
   } catch (error) {
-    fails(error);
+    tellFailure(error, warn);
   }
   removeCopy(folder);
   return null;
@@ -120,13 +110,23 @@ async function openSettled(environment: Environment, target: string, threads?: n
 
 /** As `moveCopyInPlace`. Returns whether it did; warn gets why not. */
 export function movesInPlace(folder: string, warn: (message: string) => void): boolean {
+  return succeeds(() => moveCopyInPlace(folder), warn);
+}
+
+/** warn: gets why not. */
+function succeeds(act: () => void, warn: (message: string) => void): boolean {
   try {
-    moveCopyInPlace(folder);
+    act();
     return true;
   } catch (error) {
-    warn(`${CANNOT}: ${String(error)}`);
+    tellFailure(error, warn);
     return false;
   }
+}
+
+function tellFailure(error: unknown, warn: (message: string) => void): void {
+  rethrowBroken(error);
+  warn(`its database cannot be made smaller: ${String(error)}`);
 }
 
 /**
