@@ -1,8 +1,8 @@
 /** What many collections cost, as a table. */
 
 import type { Machine } from '../common/measure.js';
+import { type MeasuredRow, rowCells } from '../common/measured-row.js';
 import { table } from '../common/table.js';
-import type { CollectionsRow } from './run.js';
 
 export interface CollectionsChapter {
   readonly command: string;
@@ -11,7 +11,7 @@ export interface CollectionsChapter {
   readonly seed: number;
   readonly count: number;
   readonly searched: number;
-  readonly rows: readonly CollectionsRow[];
+  readonly rows: readonly MeasuredRow[];
 }
 
 export function collectionsMarkdown({ command, count, date, machine, rows, searched, seed }: CollectionsChapter): string {
@@ -20,10 +20,7 @@ export function collectionsMarkdown({ command, count, date, machine, rows, searc
     '',
     `${count} collections of 10 points × 32 on one node, ${searched} of them in use. ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
     '',
-    ...table(
-      ['what', `${count} collections`],
-      rows.map(({ unit, value, what }) => [what, `${value < 10 ? value.toFixed(1) : Math.round(value)}${unit === '' ? '' : ` ${unit}`}`]),
-    ),
+    ...table(['what', `${count} collections`], rows.map(rowCells)),
     '',
   ].join('\n');
 }

@@ -8,8 +8,10 @@ import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { seededRandom } from '../../random.js';
 import { RestClient } from '../../rest-client.js';
 import { memory } from '../common/measure.js';
+import type { MeasuredRow } from '../common/measured-row.js';
 import { quantile } from '../common/quantile.js';
 import { readThreads, treeUse } from '../common/threads.js';
+import { timed } from '../common/timed.js';
 
 export interface CollectionsSettings {
   readonly count: number;
@@ -19,12 +21,6 @@ export interface CollectionsSettings {
   readonly seed: number;
 }
 
-export interface CollectionsRow {
-  readonly what: string;
-  readonly unit: string;
-  readonly value: number;
-}
-
 const DIM = 32;
 const POINTS = 10;
 const CONNECTIONS = 4;
@@ -32,10 +28,10 @@ const IDLE_MS = 10_000;
 /** Beyond this long unused, collections are asleep (`storage/pool/sleep-policy.ts`). */
 const ASLEEP_MS = 40_000;
 
-export async function measureCollections(settings: CollectionsSettings, folder: string): Promise<CollectionsRow[]> {
+export async function measureCollections(settings: CollectionsSettings, folder: string): Promise<MeasuredRow[]> {
   const { count } = settings;
   const random = seededRandom(settings.seed).unit;
-  const rows: CollectionsRow[] = [];
+  const rows: MeasuredRow[] = [];
   const add = (what: string, unit: string, value: number): void => {
     rows.push({ what, unit, value });
   };
@@ -147,12 +143,6 @@ async function spread(count: number, run: (at: number) => Promise<void>): Promis
     for (let at = next++; at < count; at = next++) await run(at);
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, lane));
-}
-
-async function timed(run: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await run();
-  return performance.now() - started;
 }
 
 function vectorOf(random: () => number): number[] {

@@ -59,7 +59,8 @@ function bytesOf(values: Float32Array): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 }
 
-function normalized(values: Float32Array, dim: number): Float32Array {
+/** Each row with length 1. */
+export function normalized(values: Float32Array, dim: number): Float32Array {
   const copy = values.slice();
   for (let at = 0; at < copy.length; at += dim) {
     const norm = Math.hypot(...copy.subarray(at, at + dim)) || 1;

@@ -1,6 +1,7 @@
 /** The exact answers to some queries over rows that come in portions and are not kept. */
 
 import { TopRows } from '../../../vectors/top-rows.js';
+import { normalized } from '../common/prepared.js';
 
 export class NearestRows {
   private readonly best: TopRows[];
@@ -13,11 +14,7 @@ export class NearestRows {
     private readonly limit: number,
   ) {
     this.best = Array.from({ length: queries.length / dim }, () => new TopRows(limit));
-    this.units = queries.slice();
-    for (let at = 0; at < this.units.length; at += dim) {
-      const norm = Math.hypot(...this.units.subarray(at, at + dim));
-      for (let d = at; d < at + dim; d++) this.units[d] = (this.units[d] as number) / norm;
-    }
+    this.units = normalized(queries, dim);
   }
 
   /** vectors: Float32Array [rows, dim], of the rows from `first` on. */

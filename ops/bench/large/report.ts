@@ -1,6 +1,7 @@
 /** What a large collection needs, as tables. */
 
 import type { Machine } from '../common/measure.js';
+import { rowCells } from '../common/measured-row.js';
 import { table } from '../common/table.js';
 import type { LargeReport } from './run.js';
 
@@ -20,10 +21,7 @@ export function largeMarkdown({ command, count, date, dim, machine, rows, search
     '',
     `Synthetic, Cosine, one node. ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
     '',
-    ...table(
-      ['what', set],
-      rows.map(({ unit, value, what }) => [what, `${value < 10 ? value.toFixed(1) : Math.round(value)}${unit === '' ? '' : ` ${unit}`}`]),
-    ),
+    ...table(['what', set], rows.map(rowCells)),
     '',
     'Searches for 10, one after the other over REST; recall next to a scan of all vectors by the client:',
     '',

@@ -11,9 +11,12 @@ import { syntheticRows } from '../common/dataset.js';
 import { openGrpc } from '../common/grpc-lane.js';
 import type { Lane } from '../common/lane.js';
 import { cpuSeconds, diskMegabytes, memory, peakMegabytes } from '../common/measure.js';
+import type { MeasuredRow } from '../common/measured-row.js';
 import { upsertMessage } from '../common/protobuf.js';
 import { quantile } from '../common/quantile.js';
 import { grpcRequest } from '../common/requests.js';
+import { timed } from '../common/timed.js';
+import { untilBuilt } from '../common/until-built.js';
 import { NearestRows } from './nearest-rows.js';
 
 export interface LargeSettings {
@@ -27,12 +30,6 @@ export interface LargeSettings {
   readonly restMs: number;
 }
 
-export interface LargeRow {
-  readonly what: string;
-  readonly unit: string;
-  readonly value: number;
-}
-
 export interface LargeSearch {
   readonly ef: number;
   readonly recall: number;
@@ -43,7 +40,7 @@ export interface LargeSearch {
 }
 
 export interface LargeReport {
-  readonly rows: readonly LargeRow[];
+  readonly rows: readonly MeasuredRow[];
   readonly searches: readonly LargeSearch[];
 }
 
@@ -56,10 +53,13 @@ const LIMIT = 10;
 const ROUNDS = 3;
 /** A collection that has been green for so long has no further build. */
 const GREEN_MS = 3000;
+const POLL_MS = 200;
+/** Every so many looks at the build are told of. */
+const LOOKS_TOLD = 100;
 
 export async function measureLarge(settings: LargeSettings, folder: string, say: (line: string) => void): Promise<LargeReport> {
   const { dim, onDisk, restMs } = settings;
-  const rows: LargeRow[] = [];
+  const rows: MeasuredRow[] = [];
   const add = (what: string, unit: string, value: number): void => {
     rows.push({ what, unit, value });
     say(`${what}: ${value.toFixed(1)} ${unit}`);
@@ -72,7 +72,11 @@ export async function measureLarge(settings: LargeSettings, folder: string, say:
   const started = performance.now();
   const truth = await upload(settings, node, say);
   add('uploaded', 's', (performance.now() - started) / 1000);
-  await untilIndexed(client, say);
+  let looks = 0;
+  const look = (told: string): void => {
+    if (looks++ % LOOKS_TOLD === 0) say(told);
+  };
+  await untilBuilt(client, COLLECTION, { pollMs: POLL_MS, quietMs: GREEN_MS, look });
   add('first point sent until indexed', 's', (performance.now() - started - GREEN_MS) / 1000);
   add('CPU until then', 's', cpuSeconds(node.pid) ?? Number.NaN);
   add('most memory until then', 'MB', peakMegabytes(node.pid) ?? Number.NaN);
@@ -146,17 +150,6 @@ function sent(lane: Lane, request: Buffer): Promise<void> {
   });
 }
 
-/** Waits until nothing has been built for a while. */
-async function untilIndexed(client: RestClient, say: (line: string) => void): Promise<void> {
-  let greenSinceMs: number | null = null;
-  for (let looks = 0; greenSinceMs === null || performance.now() - greenSinceMs < GREEN_MS; looks++) {
-    const info = await client.result<{ status: string; indexed_vectors_count: number }>('GET', `/collections/${COLLECTION}`);
-    greenSinceMs = info.status === 'green' && info.indexed_vectors_count > 0 ? (greenSinceMs ?? performance.now()) : null;
-    if (looks % 100 === 0) say(`${info.status}, ${info.indexed_vectors_count} indexed`);
-    await sleep(200);
-  }
-}
-
 async function segmentsOf(client: RestClient): Promise<number> {
   return (await client.result<{ segments_count: number }>('GET', `/collections/${COLLECTION}`)).segments_count;
 }
@@ -197,10 +190,4 @@ async function search(client: RestClient, truth: NearestRows, query: number, ef:
   const body = { query: [...truth.query(query)], limit: LIMIT, params: { hnsw_ef: ef } };
   const { points } = await client.result<{ points: { id: number }[] }>('POST', `/collections/${COLLECTION}/points/query?timeout=60`, body);
   return points.map(({ id }) => id);
-}
-
-async function timed(run: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  await run();
-  return performance.now() - started;
 }

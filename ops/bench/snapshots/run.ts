@@ -16,6 +16,7 @@ import type { LoadJob, LoadResult, ToLoad } from '../common/jobs.js';
 import { cpuSeconds } from '../common/measure.js';
 import { grpcUploadRequests, idsOf, searchRequests, UPLOAD_BATCH } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
+import { untilBuilt } from '../common/until-built.js';
 import type { Probed, ToProbe } from './probe-jobs.js';
 
 export interface SnapshotsSettings {
@@ -94,7 +95,7 @@ export async function measureSnapshots(settings: SnapshotsSettings): Promise<Sna
     await phase(measuring, 'idle, empty', null, () => sleep(idleMs));
     const indexed = await phase(measuring, 'upload over gRPC and index', null, async () => {
       await upload(measuring, uploadFile);
-      return untilIndexed(client, SOURCE);
+      return untilBuilt(client, SOURCE, { pollMs: INDEX_POLL_MS, quietMs: QUIET_MS });
     });
     const expected = await answers(measuring, SOURCE);
     await phase(measuring, 'idle', null, () => sleep(idleMs));
@@ -223,16 +224,6 @@ function job(requestsFile: string, requests: number, connections: number): Omit<
 interface Shown {
   readonly status: string;
   readonly indexed_vectors_count: number;
-}
-
-/** Result: the number of indexed vectors. */
-async function untilIndexed(client: RestClient, collection: string): Promise<number> {
-  for (let quietMs = 0; ; ) {
-    const { indexed_vectors_count, status } = await client.result<Shown>('GET', `/collections/${collection}`);
-    quietMs = status === 'green' && indexed_vectors_count > 0 ? quietMs + INDEX_POLL_MS : 0;
-    if (quietMs >= QUIET_MS) return indexed_vectors_count;
-    await sleep(INDEX_POLL_MS);
-  }
 }
 
 async function untilAnswering(client: RestClient, collection: string, indexed: number): Promise<void> {

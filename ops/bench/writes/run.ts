@@ -7,6 +7,7 @@ import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { seededRandom } from '../../random.js';
 import { RestClient } from '../../rest-client.js';
 import { quantile } from '../common/quantile.js';
+import { untilBuilt } from '../common/until-built.js';
 
 export interface BesideSettings {
   readonly count: number;
@@ -55,7 +56,7 @@ export async function measureBeside(settings: BesideSettings, folder: string): P
   await add('idle again', null);
   await add('build and its publication', async () => {
     await client.result('PATCH', '/collections/big', { optimizers_config: { max_optimization_threads: 1, default_segment_number: 1 } });
-    await untilGreen(client);
+    await untilBuilt(client, 'big', { pollMs: 100, quietMs: 1000 });
   });
   await add('idle again', null);
   await add('set payload of all points, sealed rows', () => setAll(client, 'two'));
@@ -80,14 +81,6 @@ function setAll(client: RestClient, value: string): Promise<unknown> {
     payload: { state: value },
     filter: { must_not: [{ has_id: [2 ** 40] }] },
   });
-}
-
-async function untilGreen(client: RestClient): Promise<void> {
-  for (let quiet = 0; quiet < 10; ) {
-    const info = await client.result<{ status: string; indexed_vectors_count: number }>('GET', '/collections/big');
-    quiet = info.status === 'green' && info.indexed_vectors_count > 0 ? quiet + 1 : 0;
-    await new Promise((done) => setTimeout(done, 100));
-  }
 }
 
 /** One client writes one point after the other for as long as the operation goes on. */
