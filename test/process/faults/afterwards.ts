@@ -8,7 +8,7 @@ import type { World, WorldNode } from './world.js';
 
 const END_MS = 300_000;
 const STUCK_MS = 60_000;
-const ENDING_MS = 5000;
+const ENDS_SOON_MS = 5000;
 const SETTLED_MS = 600_000;
 const PAUSE_MAX_MS = 200;
 
@@ -66,7 +66,7 @@ export async function endedBySignal(node: WorldNode, tally: Tally): Promise<Exit
 
 /** How a node ends that may be ending, as one does that breaks a connection; null: it lives on. */
 export function endedSoon({ exited }: WorldNode): Promise<Exit | null> {
-  return Promise.race([exited, sleep(ENDING_MS, null, { ref: false })]);
+  return Promise.race([exited, sleep(ENDS_SOON_MS, null, { ref: false })]);
 }
 
 /** How all nodes of a world end after SIGTERM. Rejects when one does not. */

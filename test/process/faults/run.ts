@@ -155,12 +155,10 @@ export class Runs {
         try {
           await begin();
         } catch (error) {
-          const late = lateEnd(reports.slice(earlier), await endedSoon(world.nodes[at] as WorldNode));
-          if (late === null) {
+          if (!(await hasEndedLate(world.nodes[at] as WorldNode, reports, earlier))) {
             if (reports.length === 0) throw error;
             return [`after the faults: ${(error as Error).message}`];
           }
-          reports.splice(-1, 1, late);
           const wrong = await this.#wrongAfterEnd({ world, prepared, at, model }, sets(reports.length).slice(earlier));
           if (wrong.length > 0) return wrong;
           earlier = reports.length;
@@ -225,9 +223,7 @@ export class Runs {
         try {
           await leave();
         } catch (error) {
-          const late = lateEnd([report], await endedSoon(world.nodes[at] as WorldNode));
-          if (late === null) throw error;
-          reports.splice(-1, 1, late);
+          if (!(await hasEndedLate(world.nodes[at] as WorldNode, reports, reports.length - 1))) throw error;
           const wrong = await this.#wrongAfterStart(world, at, model, [0]);
           if (wrong.length > 0) return wrong;
           await leave();
@@ -395,6 +391,16 @@ interface Act {
   readonly faults: readonly Fault[];
   /** Of the faults that were made, in their order. */
   readonly reports: RunReport[];
+}
+
+/**
+ * Whether the node has ended after the faults of its reports, those from `earlier` on, as lmdb's overrun memory makes it end at any later moment.
+ * The last report says so then.
+ */
+async function hasEndedLate(node: WorldNode, reports: RunReport[], earlier: number): Promise<boolean> {
+  const late = lateEnd(reports.slice(earlier), await endedSoon(node));
+  if (late !== null) reports.splice(-1, 1, late);
+  return late !== null;
 }
 
 /** What was found after the faults of the last report. */
