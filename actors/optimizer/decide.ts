@@ -30,9 +30,12 @@ export function threadsWanted(plan: PlannedBuild, config: CollectionConfig, cpus
   return Math.min(cpus, ...limits.filter((limit) => limit > 0));
 }
 
-/** Threads of all builds of a node. setting: `optimizer_cpu_budget`: 0 half the CPUs, negative all but so many. */
-export function buildThreadsMax(setting: number, cpus: number): number {
+/**
+ * Threads of all builds of a node. setting: `optimizer_cpu_budget`: 0 all CPUs, negative all but so many. yielding: builders leave the CPUs to
+ * searches at once; where they do not, 0 is half the CPUs.
+ */
+export function buildThreadsMax(setting: number, cpus: number, yielding: boolean): number {
   if (setting > 0) return setting;
   if (setting < 0) return Math.max(1, cpus + setting);
-  return Math.max(1, Math.floor(cpus / 2));
+  return yielding ? cpus : Math.max(1, Math.floor(cpus / 2));
 }

@@ -4,6 +4,7 @@ import os from 'node:os';
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CopyDisk } from '../../storage/disk/disk-watch.js';
 import { loadedBytes } from '../../storage/replica/loaded-bytes.js';
+import { THREADS_HAVE_PRIORITIES } from '../../storage/threads/low-priority.js';
 import { verifyReplicas } from '../../storage/verify/verify-lmdb.js';
 import type { BackupPlan } from '../backups/plan.js';
 import { type CollectionStore, openCollectionStore } from '../collection/store.js';
@@ -121,7 +122,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
     aliases: options.aliases ?? new AliasFile(options.storagePath, (error) => log.error(error.detail)),
     verified,
     budget: new BuildBudget(
-      buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus),
+      buildThreadsMax(options.optimizerCpuBudget ?? 0, cpus, THREADS_HAVE_PRIORITIES),
       room,
       (delayMs, run) => void ports.timers.after(delayMs, run),
     ),

@@ -2,12 +2,15 @@
 
 import os from 'node:os';
 
+/** Whether a priority belongs to a thread. Elsewhere it would be that of the whole process. */
+export const THREADS_HAVE_PRIORITIES = process.platform === 'linux';
+
 /**
- * niceness: beyond that of the process, whoever has started it at which. On Linux a priority belongs to a thread, and threads that it starts
- * inherit it. Elsewhere it would slow the whole process: nothing is done.
+ * niceness: beyond that of the process, whoever has started it at which. Threads that it starts inherit it. Where priorities are the
+ * process's, nothing is done.
  */
 export function lowerPriority(niceness: number): void {
-  if (process.platform !== 'linux' || niceness === 0) return;
+  if (!THREADS_HAVE_PRIORITIES || niceness === 0) return;
   try {
     os.setPriority(0, Math.min(os.constants.priority.PRIORITY_LOW, os.getPriority(process.pid) + niceness));
   } catch {

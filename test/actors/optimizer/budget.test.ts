@@ -52,10 +52,14 @@ test('a field index waits for another one only', () => {
   assert.deepEqual(grants, ['graph 1', 'color 1', 'size 1']);
 });
 
-test('the setting gives threads, 0 half of the CPUs, a negative number leaves as many free', () => {
-  const budgets = [0, 3, -2, -9].map((setting) => buildThreadsMax(setting, 8));
-  assert.deepEqual(budgets, [4, 3, 6, 1]);
-  assert.equal(buildThreadsMax(0, 1), 1);
+test('the setting gives threads, 0 as many as CPUs, a negative number leaves as many free', () => {
+  const budgets = [0, 3, -2, -9].map((setting) => buildThreadsMax(setting, 8, true));
+  assert.deepEqual(budgets, [8, 3, 6, 1]);
+});
+
+test('builders that cannot leave the CPUs to searches get half of them by themselves', () => {
+  const budgets = [8, 1].map((cpus) => buildThreadsMax(0, cpus, false));
+  assert.deepEqual(budgets, [4, 1]);
 });
 
 test('a build for which there is no memory waits, says why once, and lets smaller ones go first', () => {
