@@ -216,6 +216,7 @@ async function run(
     tls?.stop();
     await Promise.all([...open.map((door) => door.close(CLOSE_GRACE_MS)), peerPorts?.close()]);
     await services.calls?.close();
+    pool.prepareExit();
     await node.close();
     await cluster?.transport.close();
     // While the pool looks whether its thread is alive.

@@ -132,6 +132,7 @@ export class WriterPool {
   private readonly limits: { readonly queuedMax: number; readonly queuedBytesMax: number };
   private nextId = 1;
   private openings = 0;
+  private exits = false;
 
   constructor(
     options: WriterPoolOptions,
@@ -261,6 +262,12 @@ export class WriterPool {
     );
   }
 
+  /** See `EnginePool.prepareExit`. */
+  prepareExit(): void {
+    this.exits = true;
+    this.sleepers.stop();
+  }
+
   /** See `EnginePool.closeReplica`. */
   async closeReplica(key: ReplicaKey): Promise<void> {
     const replica = this.replicas.get(key);
@@ -272,12 +279,13 @@ export class WriterPool {
       this.remove(key);
       return;
     }
-    // The process ends, and all memory with it.
-    const frees = !this.closing.aborted && this.freed.isWorthCollecting(replica.stats);
+    // Where the process ends, all memory and files go with it.
+    const frees = !this.closing.aborted && !this.exits && this.freed.isWorthCollecting(replica.stats);
     try {
-      await this.readers.sets.detach(key, frees);
+      if (!this.exits) await this.readers.sets.detach(key, frees);
+      const why = this.exits ? 'exit' : 'asked';
       // A writer that is lost has closed everything.
-      if (this.slots.isUp(replica.writer)) await this.call(replica, { kind: 'close', id: 0, key, frees, sleeps: false });
+      if (this.slots.isUp(replica.writer)) await this.call(replica, { kind: 'close', id: 0, key, frees, why });
     } finally {
       this.remove(key);
     }
@@ -288,7 +296,7 @@ export class WriterPool {
     const { key } = replica.spec;
     const frees = this.freed.isWorthCollecting(replica.stats);
     await this.readers.sets.detach(key, frees, sleepingOf(replica));
-    await this.send(replica, { kind: 'close', id: 0, key, frees, sleeps: true }, {});
+    await this.send(replica, { kind: 'close', id: 0, key, frees, why: 'sleeps' }, {});
   }
 
   /** See `EnginePool.configure`. */

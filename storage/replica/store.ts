@@ -21,7 +21,7 @@ import { tendOriginals } from '../segment/mapped-originals.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { vectorPlans } from '../segment/plans.js';
 import { cleanSegmentFolders } from '../segment/sealed.js';
-import type { ReplicaSpec, ReplicaStats } from '../threads/messages.js';
+import type { ClosingReason, ReplicaSpec, ReplicaStats } from '../threads/messages.js';
 import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { damagedRecord } from '../wal/records.js';
@@ -597,24 +597,32 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   /**
-   * No reader has anything of it open. sleeps: the replica goes on being there, closed: what its file has free is given back (Room-R6).
+   * No reader has anything of it open, but before an exit. Of a replica that sleeps what its file has free is given back (Room-R6).
    * isSound: false where it met damage, so that nothing is said of its files.
    */
-  async close(sleeps = false, isSound = true): Promise<ReplicaStats> {
+  async close(why: ClosingReason = 'asked', isSound = true): Promise<ReplicaStats> {
     await this.copying?.catch(() => {});
     await this.file.close();
+    const stats = this.stats();
+    if (why === 'exit') {
+      this.noteState(stats, isSound && !holdsSleepRecord(this.spec.folder));
+      return stats;
+    }
     for (const segment of this.shape.segments) if (!segment.isAppendable) closeSegmentFiles(segment.handle);
     this.retiring.close();
     this.rowFiles.close();
     this.wal.close();
-    const stats = this.stats();
-    const replace = sleeps ? await compactCopy(this.environment, this.spec.folder, (message) => this.hooks.warn(message)) : null;
+    const replace = why === 'sleeps' ? await compactCopy(this.environment, this.spec.folder, (message) => this.hooks.warn(message)) : null;
     await this.environment.close();
     const bytes = replace?.() ?? null;
     const closed = bytes === null ? stats : { ...stats, database: { bytes, freeBytes: 0 } };
-    const isKnown = bytes === null && holdsSleepRecord(this.spec.folder);
-    if (stats.queuedOperations === 0 && isSound && !isKnown) writeSleepRecord(this.spec.folder, closed);
+    this.noteState(closed, isSound && (bytes !== null || !holdsSleepRecord(this.spec.folder)));
     for (const { handle } of this.shape.segments) giveBackMemory(handle);
     return closed;
+  }
+
+  /** For the next start, which then need not open it. */
+  private noteState(stats: ReplicaStats, isNew: boolean): void {
+    if (isNew && stats.queuedOperations === 0) writeSleepRecord(this.spec.folder, stats);
   }
 }

@@ -382,12 +382,18 @@ export interface WriterData {
   readonly memory: LedgerShare;
 }
 
+/**
+ * Why a replica is closed: somebody asked for it, it falls asleep and goes on being there, or the process ends, which closes its files more
+ * cheaply than anybody can.
+ */
+export type ClosingReason = 'asked' | 'sleeps' | 'exit';
+
 export type ToWriter =
   /** opening: no other opening of a replica has this number. */
   | { readonly kind: 'open'; readonly id: number; readonly spec: ReplicaSpec; readonly damaged: string | null; readonly opening: number }
   | { readonly kind: 'configure'; readonly id: number; readonly key: ReplicaKey; readonly config: CollectionConfig }
-  /** frees: as in `detach`. sleeps: the replica goes on being there. */
-  | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey; readonly frees: boolean; readonly sleeps: boolean }
+  /** frees: as in `detach`. */
+  | { readonly kind: 'close'; readonly id: number; readonly key: ReplicaKey; readonly frees: boolean; readonly why: ClosingReason }
   | ToShardLog
   /** Answered by the first of these points that does not exist after all earlier writes, or null. */
   | { readonly kind: 'missing'; readonly id: number; readonly key: ReplicaKey; readonly ids: readonly PointId[] }

@@ -19,7 +19,7 @@ import type { IsOver } from '../replica/slices.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import type { SegmentSet } from '../segment/handle.js';
 import type { SentSet } from '../threads/common-memories.js';
-import type { FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
+import type { ClosingReason, FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
 import type { KeptLog, LogKeeping } from './log-keeping.js';
 import { Originals, type OriginalsHost } from './originals.js';
@@ -392,7 +392,7 @@ export class ReplicaWriter implements KeptLog {
   /** Returns the answer's value. */
   private async perform(message: Exclude<OtherMessage, { kind: 'retired' | 'checkpoint' }>): Promise<unknown> {
     if (message.kind === 'open') return this.openStore(message);
-    if (message.kind === 'close') return this.closeStore(message.frees, message.sleeps);
+    if (message.kind === 'close') return this.closeStore(message.frees, message.why);
     if (this.store === null || message.kind === 'publishBuild') throw new TroupeError('unavailable', `replica ${this.key} is not open`);
     return decideInRow(STORE_CALLS, this.store, message);
   }
@@ -426,14 +426,15 @@ export class ReplicaWriter implements KeptLog {
     };
   }
 
-  private async closeStore(frees: boolean, sleeps: boolean): Promise<void> {
+  private async closeStore(frees: boolean, why: ClosingReason): Promise<void> {
     const { originals, store } = this;
+    const sleeps = why === 'sleeps';
     this.port.logs.end(this);
     if (sleeps && store !== null) this.shortenForSleep(store);
     this.store = null;
     this.originals = null;
     await originals?.end();
-    const stats = await store?.close(sleeps, !this.fatalReported);
+    const stats = await store?.close(why, !this.fatalReported);
     if (sleeps && stats !== undefined) this.port.post({ kind: 'stats', stats });
     if (frees) this.port.collectGarbageSoon();
   }

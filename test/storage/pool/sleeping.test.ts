@@ -132,6 +132,26 @@ test('at a start small replicas beyond the first ones stay asleep, and are check
   assert.deepEqual(failed, ['c4/0: no more files can be opened', 'c5/0: its file is damaged']);
 });
 
+test('replicas that are closed before an exit leave their state for the next start, with all that was written', async (t) => {
+  const { folder, pool } = await sleeping(t);
+  await write(pool, 0, COUNT);
+  await write(pool, 3, COUNT);
+  const awake = pool.depths().replicas.open;
+  assert.ok(awake > QUICK.awakeKept, `${awake} are awake`);
+  pool.prepareExit();
+  await Promise.all(Array.from({ length: COUNT }, (_, at) => pool.closeReplica(`c${at}/0`)));
+  await pool.close();
+  const rows: number[] = [];
+  for (let at = 0; at < COUNT; at++) {
+    const stats = await readSleepRecord(specAt(folder, at).folder, `c${at}/0`);
+    rows.push(stats?.segments.reduce((sum, segment) => sum + segment.rows, 0) ?? -1);
+  }
+  assert.deepEqual(rows, [2, 2, 3, 5, 5, 6]);
+  const next = await poolFor(t);
+  for (let at = 0; at < COUNT; at++) await next.openReplica(specAt(folder, at), null);
+  assert.deepEqual([await count(next, 0), await count(next, 3)], [2, 5]);
+});
+
 test('a replica that changed after it was closed last, as before a crash, is opened at a start', async (t) => {
   const folder = temporaryFolder(t);
   const spec = specOf(folder);

@@ -84,7 +84,7 @@ test('a replica that falls asleep gives the room back then, and its record is of
   const folder = temporaryFolder(t);
   const replica = await withFreePages(t, folder);
   const before = replica.store.environment.space().bytes;
-  const stats = await replica.store.close(true);
+  const stats = await replica.store.close('sleeps');
   assert.ok(sizeOf(folder) < before - 16 * MEBIBYTE);
   assert.equal(stats.database?.bytes, sizeOf(folder));
   const record = await readSleepRecord(folder, 'test/0');

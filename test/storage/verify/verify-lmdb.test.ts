@@ -56,7 +56,7 @@ test('a replica that met damage leaves nothing that its files could be trusted b
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
   replica.apply(upsert([{ id: 1, seed: 1 }]));
-  await replica.store.close(false, false);
+  await replica.store.close('asked', false);
   await withoutChecks(() => assert.rejects(verifierOfChanges()([folder]), /could not begin/));
 });
 

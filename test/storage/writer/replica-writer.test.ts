@@ -138,7 +138,7 @@ for (const [what, message] of [
 
 test('what an opening has loaded that failed is freed: the next try loads it again', async (t) => {
   const { collected, spec, take } = await opened(t);
-  await take({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
+  await take({ kind: 'close', id: 2, key: KEY, frees: false, why: 'asked' });
   assert.deepEqual(collected, []);
   const [refused] = await take({ kind: 'open', id: 3, spec, damaged: 'it is damaged', opening: 2 });
   assert.equal(refused?.kind, 'error');
@@ -167,7 +167,7 @@ test('originals that arrive later do so some seconds after the opening, and a cl
   assert.deepEqual(happened, []);
   for (const run of later.splice(0)) run();
   assert.deepEqual(happened, ['begun']);
-  const closing = take({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
+  const closing = take({ kind: 'close', id: 2, key: KEY, frees: false, why: 'asked' });
   while (later.length === 0) await new Promise((done) => setImmediate(done));
   for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
   assert.deepEqual(happened, ['begun'], 'the files are still read');
@@ -202,11 +202,11 @@ test('originals are put in their place at the opening, and what is read of them 
   answers.push(true);
   const { take: close } = await opened(t, after, pages);
   assert.equal(calls, 4);
-  await close({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
+  await close({ kind: 'close', id: 2, key: KEY, frees: false, why: 'asked' });
   second();
   assert.equal(calls, 4);
   assert.equal(later.length, 0);
-  await take({ kind: 'close', id: 2, key: KEY, frees: false, sleeps: false });
+  await take({ kind: 'close', id: 2, key: KEY, frees: false, why: 'asked' });
 });
 
 test('vectors that were not verified at the opening are right after it, before they are put in their place; damage makes the replica Dead', async (t) => {
@@ -319,7 +319,7 @@ test('a replica that is not sure to keep its smaller file is given up with the r
   assert.match(reasons[0] as string, /takes no more writes until it is opened again: .* its smaller file stays in its place: EIO/);
   const [refused] = await take(write(8));
   assert.ok(refused?.kind === 'error' && refused.error.detail === reasons[0], JSON.stringify(refused));
-  await take({ kind: 'close', id: 9, key: KEY, frees: false, sleeps: false });
+  await take({ kind: 'close', id: 9, key: KEY, frees: false, why: 'asked' });
   failing.mock.restore();
   await take({ kind: 'open', id: 10, spec, damaged: null, opening: 2 });
   assert.equal(stores[1]?.log.position.last.index, 1);

@@ -186,7 +186,7 @@ test('a replica is closed in the middle of an acknowledged operation, which goes
   const acknowledged = { operation_id: 5, status: 'acknowledged' };
   assert.deepEqual(await home.write('setPayload', setAll, { wait: false }), acknowledged);
   const waiting = home.write('upsertPoints', { points: [point(1)] });
-  const closed = home.ask({ kind: 'close', key: KEY, frees: false, sleeps: false });
+  const closed = home.ask({ kind: 'close', key: KEY, frees: false, why: 'asked' });
   assert.equal(await waiting, 'unavailable');
   assert.equal((await closed).kind, 'answer');
   const opened = await home.open(folder);
@@ -201,7 +201,7 @@ test('replicas are closed, opened again, and refused while they are not open', a
   assert.equal(await home.write('upsertPoints', { points: [point(1)] }), 'unavailable');
   await home.open(folder);
   await home.write('upsertPoints', { points: [point(1)] }, { wait: false });
-  assert.equal((await home.ask({ kind: 'close', key: KEY, frees: false, sleeps: false })).kind, 'answer');
+  assert.equal((await home.ask({ kind: 'close', key: KEY, frees: false, why: 'asked' })).kind, 'answer');
   assert.equal(await home.write('upsertPoints', { points: [point(1)] }), 'unavailable');
   assert.equal((await home.open(folder)).points, 1);
   const damaged = await home.ask({
@@ -255,6 +255,6 @@ test('encoded operations are checked, logged as they are and applied in order; t
   assert.equal(await missing(3, 4), 4);
   assert.equal(await write('shown', upsert(5, 'other')), 'wrongInput');
   assert.deepEqual(await write('applied', clear(3)), [6]);
-  await home.ask({ kind: 'close', key: KEY, frees: false, sleeps: false });
+  await home.ask({ kind: 'close', key: KEY, frees: false, why: 'asked' });
   assert.equal((await home.open(folder)).points, 3);
 });
