@@ -44,6 +44,8 @@ import { type BesideRow, measureBeside } from './writes/run.js';
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
 const DEFAULT_DATA = join(ROOT, '..', 'shared', 'data');
 const SEED_DEFAULT = 20_000;
+/** By then a node has given back what only its start needed. */
+const IDLE_AFTER_START_MS = 15_000;
 
 const HELP = `npm run bench -- [options]
   --dataset NAME     mnist, synthetic, sample (4,000 digits that come with the project) or all (mnist and synthetic)
@@ -245,7 +247,7 @@ async function benchStart(): Promise<void> {
   const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const idleMs = options.quick ? 1000 : 5000;
+    const idleMs = options.quick ? 1000 : IDLE_AFTER_START_MS;
     const sides = await measureStart(dataset, { rounds: options.quick ? 3 : 7, idleMs, beside }, folder);
     const chapter: StartChapter = {
       sides,
