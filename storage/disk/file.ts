@@ -196,9 +196,34 @@ export class SegmentFileReader {
     for (const _part of this.reading(name, target.length, target));
   }
 
-  /** As `readInto`, with pauses between parts of some megabytes. */
+  /** As `readInto`; more than some megabytes in parts, with a pause after each. A part is verified while a thread of Node.js's reads the next one. */
   async readIntoInParts(name: string, target: Uint8Array, pause: PauseReading): Promise<void> {
-    for (const _part of this.reading(name, target.length, target)) await pause();
+    if (target.length <= PART_BYTES) return this.readInto(name, target);
+    const section = this.sectionOf(name, target.length);
+    const stream = checksumStream();
+    for await (const part of this.readingAhead(section, target)) {
+      for (let from = 0; from < part.length; from += CHUNK_BYTES) stream.update(part.subarray(from, from + CHUNK_BYTES));
+      await pause();
+    }
+    this.finishSection(section, stream);
+  }
+
+  /** Parts of `target` that have been read, while the next one is. */
+  private async *readingAhead({ offset }: Section, target: Uint8Array): AsyncGenerator<Uint8Array> {
+    let ahead = readFullySoon(this.fd, target.subarray(0, PART_BYTES), offset, this.file);
+    try {
+      for (let from = 0; from < target.length; from += PART_BYTES) {
+        await ahead;
+        const next = from + PART_BYTES;
+        if (next < target.length) ahead = readFullySoon(this.fd, target.subarray(next, next + PART_BYTES), offset + next, this.file);
+        // Whoever waits for it hears of it.
+        ahead.catch(() => {});
+        yield target.subarray(from, next);
+      }
+    } finally {
+      // Until then nobody may close the file, or use the memory for something else.
+      await ahead.catch(() => {});
+    }
   }
 
   /** Reads the section into nothing, to verify it, with pauses between parts. bytes: its length, where it is known. */
@@ -298,17 +323,42 @@ export function readFully(fd: number, target: Uint8Array, position: number, file
   let done = 0;
   while (done < target.length) {
     const got = readSome(fd, target, done, position + done, file);
-    if (got === 0) throw new DamagedFile(file, `torn: ends at byte ${position + done}`);
+    if (got === 0) throw tornAt(file, position + done);
     done += got;
   }
+}
+
+/** As `readFully`, by a thread of Node.js's. */
+async function readFullySoon(fd: number, target: Uint8Array, position: number, file: string): Promise<void> {
+  for (let done = 0; done < target.length; ) {
+    const got = await readSomeSoon(fd, target.subarray(done), position + done).catch((error: unknown) => {
+      throw unreadable(file, error);
+    });
+    if (got === 0) throw tornAt(file, position + done);
+    done += got;
+  }
+}
+
+const readSomeSoon = (fd: number, target: Uint8Array, position: number): Promise<number> =>
+  new Promise((resolve, reject) => {
+    fs.read(fd, target, 0, target.length, position, (error, bytes) => (error === null ? resolve(bytes) : reject(error)));
+  });
+
+function tornAt(file: string, position: number): DamagedFile {
+  return new DamagedFile(file, `torn: ends at byte ${position}`);
+}
+
+function unreadable(file: string, error: unknown): TroupeError {
+  return new TroupeError('storage', `${file}: cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`, {
+    cause: error,
+  });
 }
 
 function readSome(fd: number, target: Uint8Array, done: number, position: number, file: string): number {
   try {
     return fs.readSync(fd, target, done, target.length - done, position);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    throw new TroupeError('storage', `${file}: cannot be read (${code ?? String(error)})`, { cause: error });
+    throw unreadable(file, error);
   }
 }
 

@@ -119,7 +119,7 @@ test('a missing file, a folder and a link are refused', () => {
   );
 });
 
-test('sections come from pieces of any size and are read into shared memory, with pauses between parts of 4 MB', async () => {
+test('sections come from pieces of any size and are read into shared memory, with pauses at parts of 4 MB', async () => {
   const file = path.join(folder, 'pieces');
   const writer = new SegmentFileWriter(file, 'vectors', {}, ['vectors']);
   const pieces = Array.from({ length: 90 }, (_, i) => new Uint8Array(100_003).fill(i));
@@ -140,11 +140,48 @@ test('sections come from pieces of any size and are read into shared memory, wit
   const pause = async () => void pauses++;
   await readSegmentFileInParts(file, 'vectors', async (reader) => {
     await reader.readIntoInParts('vectors', target, pause);
-    assert.equal(pauses, 2);
+    assert.equal(pauses, 3);
     await reader.verifyInParts('vectors', pause);
-    assert.equal(pauses, 4);
+    assert.equal(pauses, 5);
     await assert.rejects(reader.verifyInParts('codes', pause), /no section 'codes'/);
     assert.deepEqual(Buffer.from(await reader.readSharedInParts('vectors', pause)), Buffer.from(target));
   });
   for (let i = 0; i < 90; i++) assert.equal(target[i * 100_003 + 50_000], i);
+});
+
+test('a section that is read in parts is refused for a wrong byte in its last part, and where the file ends before it', async () => {
+  const file = path.join(folder, 'last-part');
+  const writer = new SegmentFileWriter(file, 'vectors', {}, ['vectors']);
+  const bytes = 9_000_000;
+  writer.section('vectors', [new Uint8Array(bytes).fill(5)]);
+  writer.finish();
+  const read = (pause = async () => {}) =>
+    readSegmentFileInParts(file, 'vectors', (reader) => reader.readIntoInParts('vectors', new Uint8Array(bytes), pause));
+  await read();
+  const content = fs.readFileSync(file);
+  content[content.length - 100_000] = 6;
+  fs.writeFileSync(file, content);
+  await assert.rejects(read(), /checksum of section 'vectors'/);
+  const ends = async (): Promise<void> => fs.truncateSync(file, bytes - 100_000);
+  await assert.rejects(read(ends), (error) => error instanceof DamagedFile && /torn: ends at byte/.test(error.message));
+});
+
+test('what is broken off between two parts has nothing read into its memory any more', async () => {
+  const file = path.join(folder, 'broken-off');
+  const writer = new SegmentFileWriter(file, 'vectors', {}, ['vectors']);
+  const bytes = 40_000_000;
+  writer.section('vectors', [new Uint8Array(bytes).fill(5)]);
+  writer.finish();
+  const target = new Uint8Array(new SharedArrayBuffer(bytes));
+  const breakOff = async (): Promise<void> => {
+    throw new Error('the node stops');
+  };
+  await assert.rejects(
+    readSegmentFileInParts(file, 'vectors', (reader) => reader.readIntoInParts('vectors', target, breakOff)),
+    /the node stops/,
+  );
+  const read = target.lastIndexOf(5);
+  target.fill(0);
+  for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
+  assert.ok(read > 0 && target.lastIndexOf(5) === -1);
 });
