@@ -152,7 +152,7 @@ test('sections come from pieces of any size and are read into shared memory, wit
 test('a section that is read in parts is refused for a wrong byte in its last part, and where the file ends before it', async () => {
   const file = path.join(folder, 'last-part');
   const writer = new SegmentFileWriter(file, 'vectors', {}, ['vectors']);
-  const bytes = 9_000_000;
+  const bytes = 40_000_000;
   writer.section('vectors', [new Uint8Array(bytes).fill(5)]);
   writer.finish();
   const read = (pause = async () => {}) =>
