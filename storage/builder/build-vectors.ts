@@ -24,6 +24,7 @@ import {
   typeFidelity,
 } from './element.js';
 import { GraphBuilder } from './graph.js';
+import { insertionOrder } from './insertion-order.js';
 import { broughtFloatRange, broughtFloats, readSignedCodes, spreadRows } from './matrix.js';
 import { type Neighbourhood, neighbourhoods } from './neighbourhoods.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
@@ -228,7 +229,7 @@ export async function linkRows(
   const builder = new GraphBuilder({ ...task, dim: vector.dim });
   if (known !== null) builder.begin(known, signedSlices(draft, vector, known.keys, task), task.file);
   const linked = new Set(known?.keys);
-  const others = known === null ? present : present.filter((row) => !linked.has(row));
+  const others = await ordered(draft, vector, known === null ? present : present.filter((row) => !linked.has(row)), task, control);
   for (let at = 0; at < others.length; at += SLICE_ROWS) {
     await control.checkpoint();
     control.progress(`building ${task.element} graph`, linked.size + at, present.length);
@@ -237,6 +238,23 @@ export async function linkRows(
   }
   await control.checkpoint();
   return builder.finish(task.file);
+}
+
+/** Rows in the order to insert them. Originals would be read here and there for it, so only those with codes have one of their own. */
+async function ordered(
+  draft: SegmentDraft,
+  vector: VectorLayout,
+  rows: Uint32Array,
+  task: BuildTask,
+  control: BuildControl,
+): Promise<Uint32Array> {
+  const codes = codesFor(vector, task);
+  if (codes === null) return rows;
+  const codesOf = (some: Uint32Array) => readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, some);
+  return insertionOrder(rows, vector.dim, codesOf, (done) => {
+    control.progress('ordering rows', done, rows.length);
+    return control.checkpoint();
+  });
 }
 
 /** Rows in 8 bits, as they lie in usearch's matrix. */
@@ -250,16 +268,19 @@ function* signedSlices(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Ar
 
 /** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */
 function sliceOf(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Int8Array | Float32Array {
-  if (task.element === 'i8' && task.metric === 'l2sq') {
-    const { stride } = vector;
-    const codes = vector.element === 'u8' ? { offset: residentOffset(vector), stride } : vector.codes;
-    if (codes !== null) return readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, rows);
-  }
+  const codes = codesFor(vector, task);
+  if (codes !== null) return readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, rows);
   const values = broughtFloats(draft, vector, rows);
   if (task.element !== 'i8') return values;
   const signed = new Int8Array(values.length);
   encodeSigned(values, task.scale, signed);
   return signed;
+}
+
+/** Where the 8-bit codes are that a graph is made of; null where it is made of the originals. */
+function codesFor(vector: VectorLayout, { element, metric }: BuildTask): { readonly offset: number; readonly stride: number } | null {
+  if (element !== 'i8' || metric !== 'l2sq') return null;
+  return vector.element === 'u8' ? { offset: residentOffset(vector), stride: vector.stride } : vector.codes;
 }
 
 /** How well each type keeps the neighbours of some rows. */
