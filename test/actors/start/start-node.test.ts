@@ -39,6 +39,7 @@ async function start(options: { storagePath?: string; engine?: FakeEngine; damag
     clock: world.ports.clock,
     ports: world.ports,
     cpus: 4,
+    optimizerCpuBudget: 2,
     verify: async (folders) => new Map(folders.map((folder) => [folder, options.damaged?.get(folder) ?? null])),
   });
   const run = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
