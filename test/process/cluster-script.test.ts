@@ -36,7 +36,8 @@ test('the script says where nodes are and what becomes of them, obeys, and Ctrl-
 
   await until(
     () => Promise.resolve(printed),
-    (text) => text.includes('All nodes are ready'),
+    // What it says comes in pieces: this is the last one.
+    (text) => text.includes('All nodes are ready') && text.includes('Commands:'),
     60_000,
   );
   const address = /node 1 {2}REST https:\S+:(\d+) {2}gRPC \S+ {2}internal http:\S+\n\s+log (\S+)/.exec(printed);
