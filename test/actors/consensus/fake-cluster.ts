@@ -336,9 +336,11 @@ export class FakeCluster {
 
   async pass(ms: number): Promise<void> {
     this.world.advance(ms);
-    // Files are written meanwhile.
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    this.world.deliver();
+    // Real files are written meanwhile. However slow the disk is, time of the world does not pass before they are.
+    do {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      this.world.deliver();
+    } while (usesFiles());
   }
 
   async remove(): Promise<void> {
@@ -392,6 +394,11 @@ export class FakeCluster {
       },
     };
   }
+}
+
+/** Whether this process waits for a file. */
+function usesFiles(): boolean {
+  return process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));
 }
 
 export function isVoter(cluster: ClusterApi): boolean {
