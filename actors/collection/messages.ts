@@ -79,7 +79,8 @@ export type CollectionEffect =
   | { readonly kind: 'reply'; readonly replyTo: ReplyTo<boolean>; readonly answer: boolean }
   | { readonly kind: 'refuse'; readonly replyTo: ReplyTo<boolean>; readonly error: ErrorFacts }
   | { readonly kind: 'tellOpened' }
-  | { readonly kind: 'tellFailed'; readonly error: ErrorFacts }
+  /** shards: those that do not serve; null: none does. */
+  | { readonly kind: 'tellFailed'; readonly error: ErrorFacts; readonly shards: readonly number[] | null }
   | { readonly kind: 'tellCreateFailedAndStop'; readonly error: ErrorFacts }
   | { readonly kind: 'tellDeletedAndStop' }
   | { readonly kind: 'tellClosedAndStop' };

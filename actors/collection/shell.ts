@@ -93,7 +93,7 @@ const PERFORM: Row<CollectionEffect, Performing, void> = {
   reply: ({ context }, { replyTo, answer }) => context.reply(replyTo, answer),
   refuse: ({ context }, { replyTo, error }) => context.fail(replyTo, error),
   tellOpened: ({ context }) => tell(context, (folder) => ({ kind: 'collectionOpened', folder })),
-  tellFailed: ({ context }, { error }) => tell(context, (folder) => ({ kind: 'collectionDied', folder, error })),
+  tellFailed: ({ context }, { error, shards }) => tell(context, (folder) => ({ kind: 'collectionDied', folder, error, shards })),
   tellCreateFailedAndStop: ({ context }, { error }) => {
     tell(context, (folder) => ({ kind: 'createFailed', folder, error }));
     context.stop();

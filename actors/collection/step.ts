@@ -30,6 +30,7 @@ import {
   loadingCollection,
   localShards,
   openingCollection,
+  type Running,
   servingCollection,
   type WithShards,
 } from './state.js';
@@ -144,7 +145,7 @@ function becomeDamaged(error: ErrorFacts, refused: readonly CollectionEffect[]):
   return become<CollectionState, CollectionEffect>(
     damagedCollection(error),
     { kind: 'announce', config: null, belonging: null, error },
-    { kind: 'tellFailed', error },
+    { kind: 'tellFailed', error, shards: null },
     ...refused,
   );
 }
@@ -208,11 +209,19 @@ function closingShard(state: WithShards, shardId: number): CollectionStep | null
   return reshaping?.stage === 'closing' && reshaping.left.has(shardId) ? dropShard(state, reshaping, shardId) : null;
 }
 
+/** The shards that should serve and do not. */
+function closedShards(running: Running): number[] {
+  return neededShards(running).filter((id) => !running.open.has(id));
+}
+
 function noteOpened(state: WithShards, { shardId }: Message<'shardOpened'>): CollectionStep {
-  const needed = neededShards(state.running);
-  if (!needed.includes(shardId)) return become(state);
+  if (!neededShards(state.running).includes(shardId)) return become(state);
   const { running, effects } = noteNewShard({ ...state.running, open: new Set([...state.running.open, shardId]) }, shardId);
-  if (!needed.every((id) => running.open.has(id))) return become<CollectionState, CollectionEffect>({ ...state, running }, ...effects);
+  const closed = closedShards(running);
+  if (closed.length > 0) {
+    const told: CollectionEffect[] = state.kind === 'Failed' ? [{ kind: 'tellFailed', error: state.error, shards: closed }] : [];
+    return become<CollectionState, CollectionEffect>({ ...state, running }, ...told, ...effects);
+  }
   return become<CollectionState, CollectionEffect>(
     servingCollection(running),
     { kind: 'announce', config: running.config, belonging: running.belonging, error: null },
@@ -227,7 +236,7 @@ function becomeFailed(state: WithShards, message: Message<'shardFailed' | 'shard
   return become<CollectionState, CollectionEffect>(
     failedCollection(running, message.error),
     { kind: 'announce', config: running.config, belonging: running.belonging, error: message.error },
-    { kind: 'tellFailed', error: message.error },
+    { kind: 'tellFailed', error: message.error, shards: closedShards(running) },
     ...effects,
   );
 }

@@ -9,7 +9,7 @@ import type { Desired } from '../context/desired.js';
 import { type Step, unreachable } from '../runtime/behaviour.js';
 import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
-import { type Move, reconcile, wantedByFolder } from './reconcile.js';
+import { faultOfReplicas, type Move, reconcile, wantedByFolder } from './reconcile.js';
 import { NO_CALLER, type NodeState } from './state.js';
 import { type InCluster, WorkDraft } from './work-draft.js';
 
@@ -34,13 +34,18 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
     const isNew = before.desired === null || !sameWanted(before.wanted.get(folder) ?? null, wanted.get(folder) ?? null);
     if (isNew) {
       if (!before.owed.has(folder)) draft.set('owed', folder, since);
-      // The failure was of another desired state, so this one is tried at once.
-      draft.set('troubles', folder, null);
+      tryAtOnce(draft, folder);
     }
     if (isNew || isBehind) lookAtFolder(draft, folder);
   }
   if (!draft.work.owed.has(ALIASES)) draft.set('owed', ALIASES, since);
   return draft;
+}
+
+/** What failed for the state before is tried at once for this one. Until then it is as it was: what was reported must not look mended. */
+function tryAtOnce(draft: WorkDraft, folder: string): void {
+  const trouble = draft.work.troubles.get(folder);
+  if (trouble !== undefined) draft.set('troubles', folder, { ...trouble, attempts: 0, waits: false });
 }
 
 /** Continues after each message: takes the result of a move, looks at its folder again, and reports progress. */
@@ -173,7 +178,7 @@ function noteFailed(draft: WorkDraft, folder: string, move: RunningMove, error: 
 /** Notes a failure and sets a time to try again; another desired state ends the wait. */
 function fail(draft: WorkDraft, folder: string, error: ErrorFacts): void {
   const attempts = (draft.work.troubles.get(folder)?.attempts ?? 0) + 1;
-  draft.set('troubles', folder, { detail: error.detail, attempts, ofReplicas: false, waits: true });
+  draft.set('troubles', folder, { detail: error.detail, attempts, of: 'collection', waits: true });
   draft.emit({ kind: 'retryLater', folder, attempt: attempts });
 }
 
@@ -222,7 +227,7 @@ function lookAtFolder(draft: WorkDraft, folder: string): void {
       break;
     case 'fault':
       draft.set('owed', folder, null);
-      draft.set('troubles', folder, { detail: finding.detail, attempts: 0, ofReplicas: finding.ofReplicas, waits: false });
+      draft.set('troubles', folder, { detail: finding.detail, attempts: 0, of: finding.of, waits: false });
       break;
     case 'move':
       if (troubles.get(folder)?.waits !== true) begin(draft, folder, finding.move, desired);
@@ -246,6 +251,7 @@ function begin(draft: WorkDraft, folder: string, move: Move, { index }: Desired)
       const { belonging, config } = move;
       const name = draft.work.holdings.get(folder)?.name ?? folder;
       draft.set('running', folder, { kind: 'reshape', index, holding: { name, belonging, config }, reason: '' });
+      keepFault(draft, folder);
       draft.emit({ kind: 'reshapeCollection', folder, config, belonging });
       break;
     }
@@ -263,6 +269,15 @@ function begin(draft: WorkDraft, folder: string, move: Move, { index }: Desired)
     default:
       unreachable(move);
   }
+}
+
+/** Replicas that do not serve are failures while their collection is changed, too: each report says what was reached up to its index. */
+function keepFault(draft: WorkDraft, folder: string): void {
+  const phase = draft.state.collections.get(folder);
+  const fault = phase === undefined ? null : faultOfReplicas(phase);
+  if (fault === null) return;
+  const attempts = draft.work.troubles.get(folder)?.attempts ?? 0;
+  draft.set('troubles', folder, { detail: fault.detail, attempts, of: fault.of, waits: false });
 }
 
 /** Removes the files of a collection whose actor has ended. */

@@ -6,7 +6,7 @@
 import type { AliasMap } from '../../protocols/model/alias.js';
 import type { Belonging, CarriedOut, Desired } from '../context/desired.js';
 import type { ReplyTo } from '../runtime/behaviour.js';
-import type { Holding, Wanted } from './reconcile.js';
+import type { FaultOf, Holding, Wanted } from './reconcile.js';
 
 /** The key of aliases; no folder has this name. */
 export const ALIASES = '';
@@ -49,8 +49,7 @@ export interface Trouble {
   readonly detail: string;
   /** Number of consecutive failed moves; 0 if there is no move to make. */
   readonly attempts: number;
-  /** Only the replicas do not serve; everything else is as desired. */
-  readonly ofReplicas: boolean;
+  readonly of: FaultOf;
   /** A timer is set for the next try. */
   readonly waits: boolean;
 }
@@ -88,14 +87,19 @@ export function carriedOut(work: ClusterWork, index: number): CarriedOut {
   const failures = [...work.troubles]
     .filter(([folder]) => folder !== ALIASES)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .flatMap(([folder, { detail, ofReplicas }]) => {
+    .flatMap(([folder, { detail, of }]) => {
       const named = work.wanted.get(folder);
       const held = work.holdings.get(folder);
       const failure = { collection: named?.name ?? held?.name ?? folder, uid: named?.uid ?? held?.belonging?.uid ?? 0, detail };
-      const shards: readonly (number | null)[] = ofReplicas ? (named?.shards ?? []) : [null];
-      return shards.map((shardId) => ({ ...failure, shardId }));
+      return shardsOf(of, named?.shards ?? []).map((shardId) => ({ ...failure, shardId }));
     });
   return { index, failures };
+}
+
+/** As `CarriedOut` has them. wanted: the shards that are desired here. */
+function shardsOf(of: FaultOf, wanted: readonly number[]): readonly (number | null)[] {
+  if (of === 'collection') return [null];
+  return of === 'replicas' ? wanted : wanted.filter((shardId) => of.includes(shardId));
 }
 
 export function sameWanted(one: Wanted | null, other: Wanted | null): boolean {

@@ -33,7 +33,8 @@ export type NodeMessage =
   | { readonly kind: 'aliasesSaved' }
   | { readonly kind: 'aliasesNotSaved'; readonly error: ErrorFacts }
   | { readonly kind: 'collectionOpened'; readonly folder: string }
-  | { readonly kind: 'collectionDied'; readonly folder: string; readonly error: ErrorFacts }
+  /** shards: those that do not serve; null: none does. */
+  | { readonly kind: 'collectionDied'; readonly folder: string; readonly error: ErrorFacts; readonly shards: readonly number[] | null }
   | { readonly kind: 'createFailed'; readonly folder: string; readonly error: ErrorFacts }
   | { readonly kind: 'collectionDeleted'; readonly folder: string }
   | { readonly kind: 'collectionClosed'; readonly folder: string }

@@ -191,7 +191,8 @@ export function noteDied(state: Serving, message: MessageOf<'collectionDied'>): 
       { kind: 'deleteCollection', folder: message.folder, replyTo: null },
     );
   }
-  return maybeReady(withPhase(state, message.folder, { kind: 'Dead', error: message.error }), [{ kind: 'list', folder: message.folder }]);
+  const { error, folder, shards } = message;
+  return maybeReady(withPhase(state, folder, { kind: 'Dead', error, shards }), [{ kind: 'list', folder }]);
 }
 
 export function noteGone(

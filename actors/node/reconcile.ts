@@ -40,8 +40,17 @@ export type Finding =
   | { readonly kind: 'move'; readonly move: Move }
   /** The folder is between two states and will be looked at again. */
   | { readonly kind: 'wait' }
-  /** No move helps. ofReplicas: the collection is as desired and only its replicas do not serve. */
-  | { readonly kind: 'fault'; readonly detail: string; readonly ofReplicas: boolean };
+  /** No move helps. */
+  | Fault;
+
+export interface Fault {
+  readonly kind: 'fault';
+  readonly detail: string;
+  readonly of: FaultOf;
+}
+
+/** What a failure is of: the whole collection; all its replicas, while everything else is as desired; or those of these shards. */
+export type FaultOf = 'collection' | 'replicas' | readonly number[];
 
 const DONE: Finding = { kind: 'done' };
 const WAIT: Finding = { kind: 'wait' };
@@ -84,7 +93,7 @@ export function reconcile(there: There | null, wanted: Wanted | null, desired: D
     if (wanted === null && phase.kind !== 'Active') return setAside('its configuration cannot be read');
     return {
       kind: 'fault',
-      ofReplicas: false,
+      of: 'collection',
       detail: `the configuration of this node's copy cannot be read: move its folder away and start the node again for an empty one`,
     };
   }
@@ -107,23 +116,26 @@ function isMet(belonging: Belonging, wanted: Wanted): boolean {
 
 function change(phase: CollectionPhase, wanted: Wanted, desired: Desired): Finding {
   // The collection's actor is stopped for good, so it cannot make the change; a start of the node brings it back.
-  if (phase.kind === 'Abandoned') return { kind: 'fault', detail: GAVE_UP, ofReplicas: false };
+  if (phase.kind === 'Abandoned') return { kind: 'fault', detail: GAVE_UP, of: 'collection' };
   return { kind: 'move', move: { kind: 'reshape', config: wanted.config, belonging: belongingOf(wanted, desired) } };
 }
 
 /** The finding for a collection that is as desired, by its phase. */
 function standing(phase: CollectionPhase): Finding {
+  return faultOfReplicas(phase) ?? (phase.kind === 'Active' ? DONE : WAIT);
+}
+
+/** Replicas of a collection that do not serve, or not yet; null if there are none. */
+export function faultOfReplicas(phase: CollectionPhase): Fault | null {
   switch (phase.kind) {
-    case 'Active':
-      return DONE;
     case 'Opening':
-      return { kind: 'fault', detail: 'it is being opened', ofReplicas: true };
+      return { kind: 'fault', detail: 'it is being opened', of: 'replicas' };
     case 'Dead':
-      return { kind: 'fault', detail: phase.error.detail, ofReplicas: true };
+      return { kind: 'fault', detail: phase.error.detail, of: phase.shards ?? 'replicas' };
     case 'Abandoned':
-      return { kind: 'fault', detail: GAVE_UP, ofReplicas: true };
+      return { kind: 'fault', detail: GAVE_UP, of: 'replicas' };
     default:
-      return WAIT;
+      return null;
   }
 }
 

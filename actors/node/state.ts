@@ -24,7 +24,8 @@ export type CollectionPhase =
   | { readonly kind: 'Opening' }
   | { readonly kind: 'Creating'; readonly replyTo: ReplyTo<boolean> }
   | { readonly kind: 'Active' }
-  | { readonly kind: 'Dead'; readonly error: ErrorFacts }
+  /** shards: those that do not serve; null: none does. */
+  | { readonly kind: 'Dead'; readonly error: ErrorFacts; readonly shards: readonly number[] | null }
   | { readonly kind: 'Deleting' }
   /** Its actor is stopped for good; its files still exist. */
   | { readonly kind: 'Abandoned' };

@@ -35,10 +35,13 @@ function activations(agreed: ClusterState, { done, failures }: Carrying, peerId:
     const { shards, uid } = record;
     const made = done?.collections.get(collection);
     if (made === undefined || made.uid !== uid) continue;
-    for (const [shardId, { replicas }] of shards) {
+    for (const [shardId, { replicas, since }] of shards) {
       const from = replicas.get(peerId);
       const to = wantedState(replicas, peerId, listens);
-      if (from === undefined || to === null || !made.shards.includes(shardId)) continue;
+      if (from === undefined || to === null) continue;
+      const at = made.shards.indexOf(shardId);
+      // What was made may be an earlier replica of this shard.
+      if (at < 0 || made.since[at] !== (since.get(peerId) ?? uid)) continue;
       if (failures.some((failure) => failure.uid === uid && (failure.shardId === null || failure.shardId === shardId))) continue;
       changes.push({ collection, uid, shardId, peerId, from, to, term: null });
       if (changes.length >= CHANGES_MAX) return changes;

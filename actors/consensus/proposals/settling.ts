@@ -3,7 +3,8 @@
  * peer that is connected but silent is not waited for.
  */
 
-import type { PeerId } from '../../../protocols/model/cluster.js';
+import type { CollectionRecord, ShardRecord } from '../../../cluster/state/state.js';
+import type { PeerId, ShardId } from '../../../protocols/model/cluster.js';
 import type { MemberConsensus, SettlingCall } from '../state.js';
 import type { ConsensusDraft } from './draft.js';
 
@@ -11,6 +12,7 @@ import type { ConsensusDraft } from './draft.js';
 const ASK_AGAIN_TICKS = 10;
 /** Ticks after which a peer without an answer counts as unreachable. */
 const SILENT_TICKS = 15;
+const NO_SHARDS: CollectionRecord['shards'] = new Map();
 
 export function settle(draft: ConsensusDraft, call: Omit<SettlingCall, 'sinceTick' | 'askedTick' | 'heard'>): void {
   const { calls, ticks } = draft.member;
@@ -61,7 +63,7 @@ function maybeAnswer(draft: ConsensusDraft, call: SettlingCall): boolean {
     return true;
   }
   const failure = carrying.failures.find(({ collection, shardId }) => {
-    return collection === call.collection && (shardId === null || call.awaitsReplicas);
+    return collection === call.collection && (shardId === null || isAwaited(draft.member, call, shardId));
   });
   if (failure !== undefined) {
     // The replica may still be opening.
@@ -76,6 +78,16 @@ function maybeAnswer(draft: ConsensusDraft, call: SettlingCall): boolean {
   return true;
 }
 
+function isAwaited(member: MemberConsensus, call: SettlingCall, shardId: ShardId): boolean {
+  const shard = awaitedShards(member, call).get(shardId);
+  return shard !== undefined && isNew(shard, member.identity.peerId, call);
+}
+
+/** Whether the call has made this replica, and it was not Active yet: what fails beside it is no matter of this call. */
+function isNew({ replicas, since }: ShardRecord, peer: PeerId, { index }: SettlingCall): boolean {
+  return replicas.get(peer) === 'Initializing' && since.get(peer) === index;
+}
+
 function isThere(call: SettlingCall, peer: PeerId): boolean {
   return (call.heard.get(peer) ?? 0) >= call.index;
 }
@@ -85,13 +97,13 @@ function waitedFor(member: MemberConsensus, call: SettlingCall): PeerId[] {
   return reachablePeers(member).filter((peer) => patient || call.heard.has(peer));
 }
 
-function waitsForReplicas({ agreed, identity }: MemberConsensus, call: SettlingCall, waited: readonly PeerId[]): boolean {
-  const record = call.awaitsReplicas && call.collection !== null ? agreed.collections.get(call.collection) : undefined;
-  if (record === undefined) return false;
-  const peers = new Set([identity.peerId, ...waited]);
-  return [...record.shards.values()].some(({ replicas }) =>
-    [...replicas].some(([peer, state]) => state === 'Initializing' && peers.has(peer)),
-  );
+function waitsForReplicas(member: MemberConsensus, call: SettlingCall, waited: readonly PeerId[]): boolean {
+  const peers = [member.identity.peerId, ...waited];
+  return [...awaitedShards(member, call).values()].some((shard) => peers.some((peer) => isNew(shard, peer, call)));
+}
+
+function awaitedShards({ agreed }: MemberConsensus, { awaitsReplicas, collection }: SettlingCall): CollectionRecord['shards'] {
+  return (awaitsReplicas && collection !== null ? agreed.collections.get(collection)?.shards : undefined) ?? NO_SHARDS;
 }
 
 function reachablePeers({ agreed, connected, identity }: MemberConsensus): PeerId[] {

@@ -72,7 +72,7 @@ test('a damaged configuration makes the collection Damaged: listed with its erro
   assert.deepEqual(state, damagedCollection(BROKEN));
   assert.deepEqual(effects, [
     { kind: 'announce', config: null, belonging: null, error: BROKEN },
-    { kind: 'tellFailed', error: BROKEN },
+    { kind: 'tellFailed', error: BROKEN, shards: null },
   ]);
   assert.deepEqual(stepCollection(state, threshold(1, 5)).effects, [{ kind: 'refuse', replyTo: 5, error: BROKEN }]);
   assert.deepEqual(stepCollection(state, { kind: 'delete', replyTo: 6 }).effects, [{ kind: 'remove' }]);
@@ -92,6 +92,15 @@ test('a collection with a shard that failed is Failed until the shard is open ag
   assert.equal(kinds(died.effects), 'announce tellFailed');
   const opened = stepCollection(died.state, { kind: 'shardOpened', shardId: 0 });
   assert.deepEqual(opened.state, activeCollection());
+});
+
+test('a collection whose shards open and fail one after the other tells which of them do not serve', () => {
+  const three = { clusterId: 'c', peerId: 7, uid: 1, revision: 1, shards: [0, 1, 2], index: 1 };
+  const failed = (shardId: number): CollectionMessage => ({ kind: 'shardFailed', shardId, error: BROKEN });
+  const opened = (shardId: number): CollectionMessage => ({ kind: 'shardOpened', shardId });
+  const { effects } = play(openingCollection(CONFIG, three), opened(2), failed(1), opened(0), failed(2), opened(1), opened(2));
+  const told = effects.filter(({ kind }) => kind.startsWith('tell')).map((effect) => ('shards' in effect ? effect.shards : effect.kind));
+  assert.deepEqual(told, [[0, 1], [1], [1, 2], [2], 'tellOpened']);
 });
 
 test('an update is saved first, then taken; its replicas answer', () => {

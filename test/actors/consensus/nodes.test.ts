@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, test } from 'node:test';
+import { TroupeError } from '../../../protocols/errors.js';
 import type { CollectionConfig } from '../../../protocols/model/collection.js';
 import { sampleConfig } from '../samples.js';
 import { FakeCluster, type FakeNode, leaderOf } from './fake-cluster.js';
@@ -214,6 +215,23 @@ test('shards of a key come and go with it, on the nodes that hold them', async (
     [0, 0, 0],
   );
   for (const { number } of nodes) assert.deepEqual(await filesOf(number, 'collections', 'a'), ['config.json']);
+});
+
+test('a shard key is made beside one whose replica does not serve, and beside one that cannot be made', async () => {
+  const [one] = (await world.founded(1)) as [FakeNode];
+  const { api, cluster, engine, peerId } = one;
+  await world.run(api.createCollection('a', spread(1, { sharding_method: 'custom' })));
+  const key = { kind: 'createShardKey', shardsNumber: 1, replicationFactor: 1, placement: null, initialState: null } as const;
+  const create = (name: string) => world.run(cluster.updateCollectionCluster('a', { ...key, key: name }, 5000));
+  await create('north');
+  engine.unopenable.set('a/0', new TroupeError('storage', 'data.mdb is torn'));
+  engine.fail('a/0', new TroupeError('storage', 'data.mdb is torn'));
+  assert.equal(await create('south'), true);
+  engine.unopenable.set('a/2', new TroupeError('storage', 'no file can be made'));
+  await assert.rejects(create('east'), { code: 'unavailable', message: /no file can be made|data.mdb is torn/ });
+  assert.equal(await create('west'), true);
+  const states = [...(cluster.state()?.collections.get('a')?.shards ?? [])].map(([id, { replicas }]) => `${id} ${replicas.get(peerId)}`);
+  assert.deepEqual(states, ['0 Active', '1 Active', '2 Initializing', '3 Active']);
 });
 
 test('a shard key that is to be placed on no peer of the cluster is refused at once', async () => {

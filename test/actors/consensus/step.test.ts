@@ -367,6 +367,25 @@ test('many new replicas become Active in several proposals: one of them all coul
   assert.deepEqual([states.length, new Set(states), agreed.appliedIndex], [2500, new Set(['Active']), index + 2]);
 });
 
+test('a replica that is made anew under its number is Active when its node has made this one, not for the one before', () => {
+  const take = (state: ConsensusState, ...messages: ConsensusMessage[]) => {
+    const step = after(state, ...messages);
+    return settle(step.state, step.effects).state as MemberConsensus;
+  };
+  const { config, ...rest } = { config: sampleConfig(), settles: true, timeoutMs: 60_000, replyTo: 9 };
+  const created = take(founder().state, { kind: 'submit', submission: { kind: 'createCollection', name: 'a', config }, ...rest });
+  const made = take(created, { kind: 'carriedOut', index: created.agreed.appliedIndex, failures: [] });
+  const stateOf = ({ agreed }: MemberConsensus) => agreed.collections.get('a')?.shards.get(0)?.replicas.get(11);
+  assert.equal(stateOf(made), 'Active');
+  const operation = { kind: 'recreateShard', collection: 'a', shardId: 0, peerId: 11 } as const;
+  const recreated = take(made, { kind: 'submit', submission: { kind: 'operation', operation }, ...rest });
+  assert.equal(stateOf(recreated), 'Initializing');
+  const reported = take(recreated, { kind: 'carriedOut', index: made.agreed.appliedIndex, failures: [] });
+  assert.equal(stateOf(reported), 'Initializing');
+  const again = take(reported, { kind: 'carriedOut', index: recreated.agreed.appliedIndex, failures: [] });
+  assert.equal(stateOf(again), 'Active');
+});
+
 test('an operation that the leader cannot read does not get into the log, where it would stop every node for good', () => {
   const leader = founder().state;
   const bytes = Buffer.from('{"version":99,"operation":{"kind":"of a later release"}}');

@@ -15,7 +15,7 @@ const POINT_AT_A: AliasAction = { kind: 'create', alias: 'x', collection: 'a' };
 function node(known: Record<string, string> = {}): ActiveNode {
   const phases = new Map<string, CollectionPhase>([
     ['a', { kind: 'Active' }],
-    ['b', { kind: 'Dead', error: FULL }],
+    ['b', { kind: 'Dead', error: FULL, shards: null }],
   ]);
   return activeNode(phases, { ...NO_ALIASES, known: new Map(Object.entries(known)) });
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type CollectionStore, openCollectionStore } from '../../../actors/collection/store.js';
-import type { Desired, DesiredCollection } from '../../../actors/context/desired.js';
+import type { CarriedOut, Desired, DesiredCollection } from '../../../actors/context/desired.js';
 import { deadReplicas } from '../../../actors/context/view.js';
 import type { AliasStore } from '../../../actors/node/alias-store.js';
 import { TroupeError } from '../../../protocols/errors.js';
@@ -227,14 +227,50 @@ test('a shard that cannot be opened after its addition is a failure of replicas 
   node.engine.unopenable.set('a/1', new TroupeError('storage', 'the disk is full'));
   const { failures } = await node.carryOut(desired(2, { a: '1.1:0,1' }));
   const failure = { collection: 'a', uid: 1, detail: 'the disk is full' };
-  assert.deepEqual(failures, [
-    { ...failure, shardId: 0 },
-    { ...failure, shardId: 1 },
-  ]);
+  assert.deepEqual(failures, [{ ...failure, shardId: 1 }], 'the replica that serves is none');
   assert.equal(node.engine.open.has('a/0'), true);
   node.engine.unopenable.clear();
   await node.world.settle();
   node.world.advance(1000);
+  await node.until(() => node.told.at(-1)?.failures.length === 0);
+});
+
+test('a replica that does not serve stays a failure while its collection is changed: it is not Active for what nobody has made yet', async () => {
+  const storage = await newStorage();
+  await (await startClusterNode(storage)).carryOut(desired(1, { a: '1.1:0,1', b: '2.2:0' }));
+  const saves: (() => void)[] = [];
+  const node = await startClusterNode(storage, (stores) => {
+    const save: CollectionStore['save'] = (...saved) =>
+      new Promise<void>((resolve) => saves.push(resolve)).then(() => stores.store.save(...saved));
+    return { ...stores, store: storeWith(stores.store, { save }) };
+  });
+  node.engine.unopenable.set('a/1', new TroupeError('storage', 'it was not made to the end'));
+  const failure = { collection: 'a', uid: 1, shardId: 1, detail: 'it was not made to the end' };
+  await node.carryOut(desired(2, { a: '1.1:0,1', b: '2.2:0' }));
+  await node.until(() => node.told.at(-1)?.failures.length === 1);
+  const isFailing = (failures: CarriedOut['failures']) => failures.some(({ collection, shardId }) => collection === 'a' && shardId === 1);
+  // Two changes after each other: the report between them is about the first one.
+  for (const [index, shards] of [
+    [3, '0,1,2'],
+    [4, '0,1,2,3'],
+  ] as const)
+    node.node.report({ kind: 'desire', desired: desired(index, { a: `1.1:${shards}`, b: `2.2:0` }) });
+  for (const made of [1, 2]) {
+    await node.until(() => saves.length === made);
+    // Long enough for any report that waits.
+    for (let seconds = 0; seconds < 5; seconds++) {
+      node.world.advance(1000);
+      await node.world.settle();
+    }
+    saves.at(-1)?.();
+  }
+  await node.until(() => node.told.at(-1)?.index === 4);
+  assert.ok(
+    node.told.every(({ failures }) => isFailing(failures)),
+    JSON.stringify(node.told),
+  );
+  assert.deepEqual(node.told.at(-1)?.failures, [failure]);
+  node.engine.unopenable.clear();
   await node.until(() => node.told.at(-1)?.failures.length === 0);
 });
 

@@ -13,7 +13,7 @@ const WANTED: Wanted = { name: 'a', uid: 10, revision: 20, config: CONFIG, shard
 const PHASES: readonly CollectionPhase[] = [
   { kind: 'Opening' },
   { kind: 'Active' },
-  { kind: 'Dead', error: { code: 'storage', detail: 'data.mdb is damaged' } },
+  { kind: 'Dead', error: { code: 'storage', detail: 'data.mdb is damaged' }, shards: null },
   { kind: 'Creating', replyTo: 0 },
   { kind: 'Deleting' },
   { kind: 'Abandoned' },

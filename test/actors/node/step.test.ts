@@ -12,7 +12,7 @@ const BROKEN: ErrorFacts = { code: 'storage', detail: 'config.json is damaged' }
 function phases(entries: Record<string, CollectionPhase['kind']>): Map<string, CollectionPhase> {
   const phaseOf = (kind: CollectionPhase['kind']): CollectionPhase => {
     if (kind === 'Creating') return { kind, replyTo: 1 };
-    return kind === 'Dead' ? { kind, error: BROKEN } : { kind };
+    return kind === 'Dead' ? { kind, error: BROKEN, shards: null } : { kind };
   };
   return new Map(Object.entries(entries).map(([folder, kind]) => [folder, phaseOf(kind)]));
 }
@@ -41,7 +41,7 @@ test('a node scans, opens what it finds, and is ready when each collection is op
   ]);
   const one = stepNode(opening.state, { kind: 'collectionOpened', folder: 'a' });
   assert.equal(one.state.kind, 'Starting');
-  const both = stepNode(one.state, { kind: 'collectionDied', folder: 'b', error: BROKEN });
+  const both = stepNode(one.state, { kind: 'collectionDied', folder: 'b', error: BROKEN, shards: null });
   assert.equal(both.state.kind, 'Active');
   assert.deepEqual(both.effects, [
     { kind: 'list', folder: 'b' },
@@ -87,7 +87,12 @@ test('a name that is taken, being made or being deleted is a conflict', () => {
 });
 
 test('a new collection that does not open is answered with the reason and leaves nothing behind', () => {
-  const { state, effects } = stepNode(activeNode(phases({ a: 'Creating' })), { kind: 'collectionDied', folder: 'a', error: BROKEN });
+  const { state, effects } = stepNode(activeNode(phases({ a: 'Creating' })), {
+    kind: 'collectionDied',
+    folder: 'a',
+    error: BROKEN,
+    shards: null,
+  });
   assert.equal(phaseOf(state, 'a'), 'Deleting');
   assert.deepEqual(effects, [
     { kind: 'refuse', replyTo: 1, error: BROKEN },
@@ -140,12 +145,12 @@ test('a node that stops takes no more requests', () => {
 
 test('a deletion that fails while the node stops does not keep it from its end: what is left is closed', () => {
   const deleting = stopping(phases({ a: 'Deleting', b: 'Active' }), 5);
-  const failed = stepNode(deleting, { kind: 'collectionDied', folder: 'a', error: BROKEN });
+  const failed = stepNode(deleting, { kind: 'collectionDied', folder: 'a', error: BROKEN, shards: null });
   assert.deepEqual(failed.effects, [{ kind: 'closeCollection', folder: 'a' }]);
   const restarted = stepNode(deleting, { kind: 'collectionOpened', folder: 'a' });
   assert.deepEqual(restarted.effects, [{ kind: 'closeCollection', folder: 'a' }]);
   // It has heard of the end already.
-  assert.deepEqual(stepNode(deleting, { kind: 'collectionDied', folder: 'b', error: BROKEN }).effects, []);
+  assert.deepEqual(stepNode(deleting, { kind: 'collectionDied', folder: 'b', error: BROKEN, shards: null }).effects, []);
   const closed = stepNode(failed.state, { kind: 'collectionClosed', folder: 'a' });
   assert.equal(kinds(stepNode(closed.state, { kind: 'collectionClosed', folder: 'b' }).effects), 'reply');
 });

@@ -21,7 +21,7 @@ const MESSAGES: readonly NodeMessage[] = [
   { kind: 'aliasesSaved' },
   { kind: 'aliasesNotSaved', error: BROKEN },
   { kind: 'collectionOpened', folder: 'a' },
-  { kind: 'collectionDied', folder: 'a', error: BROKEN },
+  { kind: 'collectionDied', folder: 'a', error: BROKEN, shards: null },
   { kind: 'createFailed', folder: 'b', error: BROKEN },
   { kind: 'collectionDeleted', folder: 'a' },
   { kind: 'collectionClosed', folder: 'a' },
