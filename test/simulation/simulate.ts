@@ -277,7 +277,8 @@ class Simulation {
           voters.some(({ peerId }) => peerId === status.peerId)
         );
       }) &&
-      !this.#hasNewReplicas()
+      !this.#hasNewReplicas() &&
+      this.#failedReplica() === null
     );
   }
 
@@ -292,6 +293,19 @@ class Simulation {
     for (const { shards } of this.#watch.agreed()?.collections.values() ?? [])
       for (const { replicas } of shards.values()) if ([...replicas.values()].includes('Initializing')) return true;
     return false;
+  }
+
+  /** A replica that counts and does not serve. */
+  #failedReplica(): string | null {
+    for (const node of this.#nodes) {
+      const peerId = node.cluster?.status().peerId ?? 0;
+      for (const [name, { shards }] of this.#watch.agreed()?.collections ?? []) {
+        const here = node.api?.localShards(name);
+        for (const [shardId, { replicas }] of shards)
+          if (replicas.get(peerId) === 'Active' && here?.get(shardId)?.state !== 'Active') return `${node.host} ${name}/${shardId}`;
+      }
+    }
+    return null;
   }
 
   #checkAgreement(): void {
@@ -333,7 +347,9 @@ class Simulation {
       return `${node.host} peer ${status.peerId} ${status.phase}${error} ${raft?.role.kind} term ${raft?.term} leader ${raft?.leader} commit ${raft?.commitIndex} applied ${raft?.appliedIndex}/${node.cluster?.state()?.appliedIndex} carried out ${status.carriedOut} pending ${status.pendingOperations} of ${raft?.membership.map((member) => `${member.peerId}${member.voter ? '' : ' (learner)'}`).join()}`;
     });
     const waiting = this.#hasNewReplicas() ? 'replicas are not Active yet; ' : '';
-    return `${this.#operator.busy ? 'the operator is busy; ' : ''}${waiting}${parts.join('; ')}`;
+    const failed = this.#failedReplica();
+    const silent = failed === null ? '' : `an Active replica does not serve: ${failed}; `;
+    return `${this.#operator.busy ? 'the operator is busy; ' : ''}${waiting}${silent}${parts.join('; ')}`;
   }
 
   #violation(what: string): void {

@@ -191,8 +191,9 @@ test('after a restart a plan knows its snapshots by their names, and makes up on
   assert.equal((await harness.names()).length, 2);
 });
 
+// Checks are processes of low priority: beside other work they take several times as long.
 for (const verify of ['archive', 'restore'] as const) {
-  test(`verify ${verify}: a damaged archive is found and goes, and older backups stay`, { timeout: 60_000 }, async (t) => {
+  test(`verify ${verify}: a damaged archive is found and goes, and older backups stay`, { timeout: 180_000 }, async (t) => {
     const harness = await harnessFor(t);
     await harness.start(plan({ verify, keep: { last: 1, daily: 0, weekly: 0 } }));
     await fill(harness.node, 'c');
