@@ -106,9 +106,18 @@ export function neededShards(running: Running): readonly number[] {
   return keptShards(running, reshaping.wanted);
 }
 
+export function allOpen(running: Running): boolean {
+  return neededShards(running).every((id) => running.open.has(id));
+}
+
+/** The shards that should serve and do not. */
+export function closedShards(running: Running): number[] {
+  return neededShards(running).filter((id) => !running.open.has(id));
+}
+
 /** The state by the open shards: Serving once all needed ones are open; a failed shard keeps the collection Failed. */
 function settle(state: WithShards): WithShards {
-  if (neededShards(state.running).every((id) => state.running.open.has(id))) return servingCollection(state.running);
+  if (allOpen(state.running)) return servingCollection(state.running);
   return state.kind === 'Failed' ? state : { kind: 'Opening', running: state.running };
 }
 

@@ -6,7 +6,9 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import type { CollectionEffect, CollectionMessage, NewCollection, UpdateMessage } from './messages.js';
 import {
+  allOpen,
   allShards,
+  closedShards,
   dropShard,
   failReshape,
   neededShards,
@@ -30,7 +32,6 @@ import {
   loadingCollection,
   localShards,
   openingCollection,
-  type Running,
   servingCollection,
   type WithShards,
 } from './state.js';
@@ -209,17 +210,12 @@ function closingShard(state: WithShards, shardId: number): CollectionStep | null
   return reshaping?.stage === 'closing' && reshaping.left.has(shardId) ? dropShard(state, reshaping, shardId) : null;
 }
 
-/** The shards that should serve and do not. */
-function closedShards(running: Running): number[] {
-  return neededShards(running).filter((id) => !running.open.has(id));
-}
-
 function noteOpened(state: WithShards, { shardId }: Message<'shardOpened'>): CollectionStep {
   if (!neededShards(state.running).includes(shardId)) return become(state);
   const { running, effects } = noteNewShard({ ...state.running, open: new Set([...state.running.open, shardId]) }, shardId);
-  const closed = closedShards(running);
-  if (closed.length > 0) {
-    const told: CollectionEffect[] = state.kind === 'Failed' ? [{ kind: 'tellFailed', error: state.error, shards: closed }] : [];
+  if (!allOpen(running)) {
+    const told: CollectionEffect[] =
+      state.kind === 'Failed' ? [{ kind: 'tellFailed', error: state.error, shards: closedShards(running) }] : [];
     return become<CollectionState, CollectionEffect>({ ...state, running }, ...told, ...effects);
   }
   return become<CollectionState, CollectionEffect>(
