@@ -9,7 +9,7 @@ import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
 import type { ConsensusDraft } from '../proposals/draft.js';
 import { isUnderWay, submit } from '../proposals/proposals.js';
 import type { Carrying } from '../state.js';
-import { type OwnPart, ownPart } from './local-replicas.js';
+import { type OwnPart, ownPart, sinceOf } from './local-replicas.js';
 
 /** Deadline of a proposal; if it is not agreed on in time, the next check proposes again. */
 const ACTIVATION_TICKS = 300;
@@ -35,13 +35,14 @@ function activations(agreed: ClusterState, { done, failures }: Carrying, peerId:
     const { shards, uid } = record;
     const made = done?.collections.get(collection);
     if (made === undefined || made.uid !== uid) continue;
-    for (const [shardId, { replicas, since }] of shards) {
+    for (const [shardId, shard] of shards) {
+      const { replicas } = shard;
       const from = replicas.get(peerId);
       const to = wantedState(replicas, peerId, listens);
       if (from === undefined || to === null) continue;
       const at = made.shards.indexOf(shardId);
       // What was made may be an earlier replica of this shard.
-      if (at < 0 || made.since[at] !== (since.get(peerId) ?? uid)) continue;
+      if (at < 0 || made.since[at] !== sinceOf(record, shard, peerId)) continue;
       if (failures.some((failure) => failure.uid === uid && (failure.shardId === null || failure.shardId === shardId))) continue;
       changes.push({ collection, uid, shardId, peerId, from, to, term: null });
       if (changes.length >= CHANGES_MAX) return changes;

@@ -4,7 +4,7 @@
  */
 
 import { effectiveConfig } from '../../../cluster/apply/migration.js';
-import type { CollectionRecord } from '../../../cluster/state/state.js';
+import type { CollectionRecord, ShardRecord } from '../../../cluster/state/state.js';
 import type { PeerId, ReplicaState } from '../../../protocols/model/cluster.js';
 import type { DesiredCollection } from '../../context/desired.js';
 
@@ -24,7 +24,7 @@ export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {
   const own = [...record.shards].filter(([, { replicas }]) => replicas.has(peerId));
   own.sort(([one], [other]) => one - other);
   const shards = own.map(([shardId]) => shardId);
-  const since = own.map(([, shard]) => shard.since.get(peerId) ?? record.uid);
+  const since = own.map(([, shard]) => sinceOf(record, shard, peerId));
   const part: OwnPart = {
     peerId,
     desired: { uid: record.uid, revision: record.revision, config: effectiveConfig(record), shards, since },
@@ -32,4 +32,9 @@ export function ownPart(record: CollectionRecord, peerId: PeerId): OwnPart {
   };
   known.set(record, part);
   return part;
+}
+
+/** Index of the entry that made a peer's replica, as nodes are told. */
+export function sinceOf({ uid }: CollectionRecord, { since }: ShardRecord, peerId: PeerId): number {
+  return since.get(peerId) ?? uid;
 }
