@@ -7,9 +7,9 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import { decideInRow, type Of, type Row } from '../../protocols/machine.js';
 import type { Desired } from '../context/desired.js';
 import { type Step, unreachable } from '../runtime/behaviour.js';
-import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted } from './cluster-work.js';
+import { ALIASES, carriedOut, type RunningMove, sameAliases, sameFailures, sameWanted, type Trouble } from './cluster-work.js';
 import type { NodeEffect, NodeMessage } from './messages.js';
-import { faultOfReplicas, type Move, reconcile, wantedByFolder } from './reconcile.js';
+import { type Fault, faultOfReplicas, type Move, reconcile, wantedByFolder } from './reconcile.js';
 import { NO_CALLER, type NodeState } from './state.js';
 import { type InCluster, WorkDraft } from './work-draft.js';
 
@@ -34,7 +34,8 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
     const isNew = before.desired === null || !sameWanted(before.wanted.get(folder) ?? null, wanted.get(folder) ?? null);
     if (isNew) {
       if (!before.owed.has(folder)) draft.set('owed', folder, since);
-      tryAtOnce(draft, folder);
+      // What failed for the state before is tried at once. Until then it is as it was: what was reported must not look mended.
+      endWait(draft, folder, { attempts: 0 });
     }
     if (isNew || isBehind) lookAtFolder(draft, folder);
   }
@@ -42,10 +43,10 @@ export function desire(state: InCluster, desired: Desired): NodeStep {
   return draft;
 }
 
-/** What failed for the state before is tried at once for this one. Until then it is as it was: what was reported must not look mended. */
-function tryAtOnce(draft: WorkDraft, folder: string): void {
+/** A failure is tried again at the next look at its folder. */
+function endWait(draft: WorkDraft, folder: string, changed: Partial<Trouble>): void {
   const trouble = draft.work.troubles.get(folder);
-  if (trouble !== undefined) draft.set('troubles', folder, { ...trouble, attempts: 0, waits: false });
+  if (trouble !== undefined) draft.set('troubles', folder, { ...trouble, ...changed, waits: false });
 }
 
 /** Continues after each message: takes the result of a move, looks at its folder again, and reports progress. */
@@ -63,8 +64,7 @@ export function carryOn(step: NodeStep, message: NodeMessage): NodeStep {
 /** Tries a failed folder again, after its pause. */
 export function retry(state: InCluster, folder: string): NodeStep {
   const draft = new WorkDraft(state);
-  const trouble = draft.work.troubles.get(folder);
-  if (trouble !== undefined) draft.set('troubles', folder, { ...trouble, waits: false });
+  endWait(draft, folder, {});
   return draft;
 }
 
@@ -227,7 +227,7 @@ function lookAtFolder(draft: WorkDraft, folder: string): void {
       break;
     case 'fault':
       draft.set('owed', folder, null);
-      draft.set('troubles', folder, { detail: finding.detail, attempts: 0, of: finding.of, waits: false });
+      noteFault(draft, folder, finding, 0);
       break;
     case 'move':
       if (troubles.get(folder)?.waits !== true) begin(draft, folder, finding.move, desired);
@@ -275,9 +275,11 @@ function begin(draft: WorkDraft, folder: string, move: Move, { index }: Desired)
 function keepFault(draft: WorkDraft, folder: string): void {
   const phase = draft.state.collections.get(folder);
   const fault = phase === undefined ? null : faultOfReplicas(phase);
-  if (fault === null) return;
-  const attempts = draft.work.troubles.get(folder)?.attempts ?? 0;
-  draft.set('troubles', folder, { detail: fault.detail, attempts, of: fault.of, waits: false });
+  if (fault !== null) noteFault(draft, folder, fault, draft.work.troubles.get(folder)?.attempts ?? 0);
+}
+
+function noteFault(draft: WorkDraft, folder: string, { detail, of }: Fault, attempts: number): void {
+  draft.set('troubles', folder, { detail, attempts, of, waits: false });
 }
 
 /** Removes the files of a collection whose actor has ended. */
