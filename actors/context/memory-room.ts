@@ -88,14 +88,22 @@ export class MemoryRoom {
     return this.figures === null ? Number.POSITIVE_INFINITY : this.figures.budgetBytes * RESULT_SHARE;
   }
 
+  /** The most that a build may be estimated at to have room now. */
+  get leftBytes(): number {
+    return this.figures === null ? Number.POSITIVE_INFINITY : this.#left / this.caution;
+  }
+
   /** Why there is no room for a build of so much. */
   describe(bytes: number): string {
     return this.describeExactly(bytes * this.caution);
   }
 
+  get #left(): number {
+    return Math.max(0, (this.figures?.budgetBytes ?? 0) - this.committedBytes());
+  }
+
   describeExactly(needed: number): string {
-    const left = Math.max(0, (this.figures?.budgetBytes ?? 0) - this.committedBytes());
-    return `it may need ${megabytes(needed)} of memory, and ${megabytes(left)} of this node's budget are left`;
+    return `it may need ${megabytes(needed)} of memory, and ${megabytes(this.#left)} of this node's budget are left`;
   }
 }
 

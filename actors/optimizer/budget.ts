@@ -24,15 +24,19 @@ export interface BuildNeed {
 export interface BuildEvents {
   /** Hears, once, how many threads it got, at least one. It may be called at once. */
   granted(threads: number): void;
-  /** It has to wait for memory. Called once. */
-  waits(reason: string): void;
+  /**
+   * It has to wait for memory. Called once while other builds run, which give some back, and once while none does. leftBytes: what a build may need that
+   * would not have to wait; null: others run.
+   */
+  waits(reason: string, leftBytes: number | null): void;
 }
 
 interface Request {
   readonly need: BuildNeed;
   readonly on: BuildEvents;
   held: HeldRoom | null;
-  waitsForMemory: boolean;
+  /** What it was told. */
+  waits: 'for others' | 'alone' | null;
   /** 0 while it waits. */
   granted: number;
   released: boolean;
@@ -65,7 +69,7 @@ export class BuildBudget {
 
   /** Asks for up to as many threads, and for the memory. */
   request(need: BuildNeed, on: BuildEvents): BuildTicket {
-    const request: Request = { need, on, held: null, waitsForMemory: false, granted: 0, released: false };
+    const request: Request = { need, on, held: null, waits: null, granted: 0, released: false };
     this.#waiting[need.lane].push(request);
     this.#grant(need.lane);
     return { release: () => this.#release(request) };
@@ -89,8 +93,7 @@ export class BuildBudget {
   }
 
   #wait(request: Request): void {
-    if (!request.waitsForMemory) request.on.waits(this.room.describe(request.need.bytes));
-    request.waitsForMemory = true;
+    this.#tellWaiting(request);
     if (this.#isLooking) return;
     this.#isLooking = true;
     this.after(LOOK_AGAIN_MS, () => {
@@ -98,6 +101,13 @@ export class BuildBudget {
       this.#grant('segment');
       this.#grant('fieldIndex');
     });
+  }
+
+  #tellWaiting(request: Request): void {
+    const isAlone = this.#free.segment === this.threadsMax;
+    if (request.waits === 'alone' || (request.waits !== null && !isAlone)) return;
+    request.waits = isAlone ? 'alone' : 'for others';
+    request.on.waits(this.room.describe(request.need.bytes), isAlone ? this.room.leftBytes : null);
   }
 
   #release(request: Request): void {

@@ -15,6 +15,8 @@ export type OptimizerMessage =
   | { readonly kind: 'wake'; readonly nowMs: number }
   /** The build `id` may use so many threads. */
   | { readonly kind: 'granted'; readonly id: number; readonly threads: number; readonly nowMs: number }
+  /** The build `id` waits for memory that nobody gives back; one that needs no more than `leftBytes` would not have to. */
+  | { readonly kind: 'lacksRoom'; readonly id: number; readonly leftBytes: number; readonly nowMs: number }
   | { readonly kind: 'progress'; readonly id: number; readonly progress: BuildProgress }
   /** The build is published; `stats` are the figures after it. */
   | {

@@ -73,7 +73,10 @@ const PERFORM: Row<OptimizerEffect, Performing, void> = {
           held.waitsFor = null;
           context.report({ kind: 'granted', id, threads: granted, nowMs: context.clock.nowMs() });
         },
-        waits: (reason) => showWaiting(plan, reason, held, context),
+        waits: (reason, leftBytes) => {
+          showWaiting(plan, reason, held, context);
+          if (leftBytes !== null) context.report({ kind: 'lacksRoom', id, leftBytes, nowMs: context.clock.nowMs() });
+        },
       },
     );
     const forget = context.onEnd(() => releaseThreads(id, held));
@@ -165,6 +168,8 @@ function summarize(message: OptimizerMessage): string {
       return `${message.stats.points} points, ${message.stats.segments.length} segments`;
     case 'granted':
       return `build ${message.id}: ${message.threads} threads`;
+    case 'lacksRoom':
+      return `build ${message.id}: ${message.leftBytes} bytes left`;
     case 'progress':
       return `build ${message.id}: ${message.progress.stage} ${message.progress.done}/${message.progress.total}`;
     case 'built':

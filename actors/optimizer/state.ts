@@ -25,6 +25,8 @@ export interface Knowledge {
   readonly readers: number;
   /** See `PlanFacts`. */
   readonly resultBytesMax: number;
+  /** As `resultBytesMax`, as there was room for at last: until the next build has ended. */
+  readonly roomBytesMax: number;
   /** See `PlanFacts`. */
   readonly tooLarge: TooLargeBuild | null;
   readonly nextBuildId: number;

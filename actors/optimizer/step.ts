@@ -2,6 +2,7 @@
 
 import { decide, ignore, type Of, type Table } from '../../protocols/machine.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
+import { indexingThresholdBytes } from '../../storage/segment/graph-settings.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import { decideOptimization, type PlannedBuild, threadsWanted } from './decide.js';
@@ -32,6 +33,7 @@ export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerS
     configure: takeConfig,
     wake: replanNow,
     granted: ignore,
+    lacksRoom: ignore,
     progress: ignore,
     built: ignore,
     buildFailed: ignore,
@@ -42,6 +44,7 @@ export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerS
     configure: takeConfig,
     wake: replanNow,
     granted: build,
+    lacksRoom: takeLess,
     progress: ignore,
     built: ignore,
     buildFailed: ignore,
@@ -52,6 +55,7 @@ export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerS
     configure: takeConfig,
     wake: replanNow,
     granted: build,
+    lacksRoom: takeLess,
     progress: showProgress,
     built: finish,
     buildFailed: fail,
@@ -63,6 +67,7 @@ export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerS
     configure: takeConfig,
     wake: ignore,
     granted: ignore,
+    lacksRoom: ignore,
     progress: showProgress,
     built: finishWhileCooling,
     buildFailed: fail,
@@ -70,6 +75,8 @@ export const OPTIMIZER_TABLE: Table<OptimizerState, OptimizerMessage, OptimizerS
   },
 };
 
+/** Of the memory that is left: estimates are rough. */
+const ROOM_SHARE = 0.9;
 /** Builds that the report of finished ones shows. */
 const FINISHED_MAX = 16;
 
@@ -83,6 +90,7 @@ export function startOptimizer(config: CollectionConfig, { cpus, readers, result
     cpus,
     readers: readers ?? cpus,
     resultBytesMax: resultBytesMax ?? Number.POSITIVE_INFINITY,
+    roomBytesMax: Number.POSITIVE_INFINITY,
     tooLarge: null,
     nextBuildId: 1,
     trouble: null,
@@ -124,13 +132,13 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
   const wanted = wantedOf(state);
   if (known.stats === null) return become(state.kind === 'Cooling' ? working(known, builds, null) : state);
   const runningSources = new Set(builds.flatMap((running) => running.plan.segments));
-  const { cpus, readers, resultBytesMax, tooLarge } = known;
+  const { cpus, readers, resultBytesMax, roomBytesMax, tooLarge } = known;
   const decision = decideOptimization(known.stats, known.config, {
     nowMs,
     cpus,
     readers,
     runningSources,
-    resultBytesMax,
+    resultBytesMax: Math.min(resultBytesMax, roomBytesMax),
     tooLarge,
   });
   const withdrawn: OptimizerEffect[] = wanted === null ? [] : [{ kind: 'releaseThreads', id: wanted.id }];
@@ -170,6 +178,20 @@ function build(state: WaitingOptimizer | BuildingOptimizer, message: Message<'gr
   });
 }
 
+/**
+ * Plans a build of fewer segments, which there is room for: the one that is wanted would wait for ever, as writes are refused before their memory is short,
+ * and only builds give some back, whose vectors go on disk. Parts that would get no graph are not worth it.
+ */
+function takeLess(state: WaitingOptimizer | BuildingOptimizer, message: Message<'lacksRoom'>): OptimizerStep {
+  const { known, wanted } = state;
+  if (wanted === null || wanted.id !== message.id) return become(state);
+  const { bytes, segments } = wanted.plan;
+  const vectors = (known.stats?.segments ?? []).reduce((sum, { id, vectorBytes }) => sum + (segments.includes(id) ? vectorBytes : 0), 0);
+  const roomBytesMax = Math.floor((ROOM_SHARE * vectors * message.leftBytes) / bytes);
+  if (roomBytesMax <= indexingThresholdBytes(known.config)) return become(state);
+  return replan({ ...state, known: { ...known, roomBytesMax } }, message.nowMs);
+}
+
 function showProgress(state: Running, message: Message<'progress'>): OptimizerStep {
   const { builds } = state;
   if (!builds.some((running) => running.id === message.id)) return become(state);
@@ -201,7 +223,7 @@ function endOf(
   const { builds: count, points: taken } = known.published;
   const published = { builds: count + 1, points: done.sources.reduce((sum, { points }) => sum + points, taken) };
   return {
-    known: { ...known, stats: message.stats ?? known.stats, finished, published },
+    known: { ...known, stats: message.stats ?? known.stats, roomBytesMax: Number.POSITIVE_INFINITY, finished, published },
     others: builds.filter((running) => running !== done),
     effects: [
       { kind: 'releaseThreads', id: done.id },

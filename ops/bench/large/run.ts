@@ -54,6 +54,9 @@ const ROUNDS = 3;
 /** A collection that has been green for so long has no further build. */
 const GREEN_MS = 3000;
 const POLL_MS = 200;
+/** What a node without memory for a write answers, and until it is sent again. */
+const OUT_OF_MEMORY = 'grpc-status 8: Out of memory';
+const REFUSED_MS = 1000;
 /** Every so many looks at the build are told of. */
 const LOOKS_TOLD = 100;
 
@@ -135,7 +138,8 @@ async function upload({ count, dim, seed }: LargeSettings, node: RunningNode, sa
         vector: vectors.subarray(at * dim, (at + 1) * dim),
         payload: {},
       }));
-      await sent(connection, grpcRequest('Upsert', upsertMessage(COLLECTION, points)));
+      const request = grpcRequest('Upsert', upsertMessage(COLLECTION, points));
+      while (!(await sent(connection, request))) await sleep(REFUSED_MS);
       if (from % (100 * BATCH) === 0) say(`${from + size} of ${count} points, ${memory(node.pid)?.rss.toFixed(0)} MB`);
     }
     connection.close();
@@ -144,9 +148,15 @@ async function upload({ count, dim, seed }: LargeSettings, node: RunningNode, sa
   return truth;
 }
 
-function sent(lane: Lane, request: Buffer): Promise<void> {
+/** False: the node has no memory for more points before it has built what it has. Errors: every other refusal. */
+function sent(lane: Lane, request: Buffer): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    lane.send(request, ({ good, bytes }) => (good ? resolve() : reject(new Error(bytes.toString('latin1').slice(0, 500)))), reject);
+    const answered = ({ good, bytes }: { readonly good: boolean; readonly bytes: Buffer }) => {
+      const text = good ? '' : bytes.toString('latin1').slice(0, 500);
+      if (good || text.startsWith(OUT_OF_MEMORY)) resolve(good);
+      else reject(new Error(text));
+    };
+    lane.send(request, answered, reject);
   });
 }
 

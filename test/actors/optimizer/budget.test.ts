@@ -85,3 +85,16 @@ test('a build for which there is no memory waits, says why once, and lets smalle
   look();
   assert.deepEqual(told, ['large waits', 'small begins', 'large begins']);
 });
+
+test('a build that waits hears what is left once no other runs', () => {
+  const room = new MemoryRoom({ budgetBytes: 100, usedBytes: () => 60, noteHeld: () => {} });
+  const budget = new BuildBudget(2, room);
+  const told: (number | null)[] = [];
+  const ask = (bytes: number) =>
+    budget.request({ lane: 'segment', threads: 1, bytes }, { granted: () => {}, waits: (_, leftBytes) => void told.push(leftBytes) });
+  const first = ask(30);
+  ask(50);
+  assert.deepEqual(told, [null]);
+  first.release();
+  assert.deepEqual(told, [null, 40]);
+});

@@ -223,3 +223,28 @@ test('a build that was too large is planned with more results, until one goes we
   assert.match(print(changed.effects).at(-1) as string, /indexing: 1 to one segment/);
   assert.match(print(play(idle, due, granted, failed, cooled).effects).at(-1) as string, /indexing: 1 to one segment/);
 });
+
+test('a build that would wait for memory for ever gives way to a smaller one, and the next one is planned in full', () => {
+  const segments = [1, 2, 3, 4].map((id) => dueSegment({ id, frozen: true }));
+  const stats: OptimizerMessage = { kind: 'stats', stats: sampleStats(segments), nowMs: LATER };
+  const waiting = play(idle, stats);
+  assert.deepEqual(print(waiting.effects).at(-1), 'request 1: 4 threads for indexing: 1 + 2 + 3 + 4 to one segment with a graph');
+  const bytes = waiting.state.kind === 'Waiting' ? waiting.state.wanted.plan.bytes : Number.NaN;
+  const lacking: OptimizerMessage = { kind: 'lacksRoom', id: 1, leftBytes: 0.6 * bytes, nowMs: LATER };
+  const less = play(waiting.state, lacking);
+  assert.deepEqual(print(less.effects), ['release 1', 'wake null', 'request 2: 4 threads for indexing: 1 + 2 to one segment with a graph']);
+  // News of the replica do not bring the large one back.
+  assert.deepEqual(print(play(less.state, stats).effects), []);
+  const rest = sampleStats([indexedSegment({ id: 5 }), ...segments.slice(2), dueSegment({ id: 6, frozen: true })]);
+  const next = play(
+    less.state,
+    { kind: 'granted', id: 2, threads: 2, nowMs: LATER },
+    { kind: 'built', id: 2, report: REPORT, stats: rest, nowMs: LATER },
+  );
+  assert.match(print(next.effects).at(-1) as string, /^request 3: 4 threads for indexing: 3 \+ 4 \+ 5 \+ 6 /);
+});
+
+test('a build that waits for memory stays as it is where less would get no graph', () => {
+  const waiting = play(idle, due);
+  assert.equal(stepOptimizer(waiting.state, { kind: 'lacksRoom', id: 1, leftBytes: 10, nowMs: LATER }).state, waiting.state);
+});
