@@ -1,7 +1,8 @@
 /**
  * Decides how one segment is searched: not at all, by scoring the admitted rows one by one (gather), by scoring all
  * rows in order (scan), by walking a graph: that of all rows, or that of the rows of one payload value which the filter
- * demands, or by reading the nearest of its lists from disk. Pure; every plan holds the facts that decided it, and `explain` words them.
+ * demands, by reading the nearest of its lists from disk, or by looking at the nearest of its lists of token vectors.
+ * Pure; every plan holds the facts that decided it, and `explain` words them.
  *
  * Invariant Query-Q1: as many results as asked for, whenever so many rows match. Gather and scan see every row; a walk may
  * miss some, so its plan names the exact way to take when it comes back with fewer than min(k, admitted).
@@ -47,6 +48,18 @@ export interface SegmentFacts {
   readonly valueGraph: { readonly rows: number; readonly m0: number; readonly of: string } | null;
   /** Its rows lie in lists on disk in place of a graph; left out: they do not. */
   readonly lists?: ListFacts;
+  /** Token vectors of a multivector lie in lists; left out: they do not, or the vector is no multivector. */
+  readonly tokenLists?: TokenListFacts;
+}
+
+/** What planning needs to know of lists of token vectors. */
+export interface TokenListFacts {
+  readonly count: number;
+  /** Lists that a search with ef 100 looks at for each vector of the query, without a filter. */
+  readonly probes: number;
+  /** Token vectors of all rows, and vectors of the query. */
+  readonly vectors: number;
+  readonly queryVectors: number;
 }
 
 /** What planning needs to know of lists. */
@@ -90,6 +103,14 @@ export type PlanReason =
   | { readonly kind: 'lists'; readonly count: number; readonly probes: number; readonly selectivity: number }
   /** The admitted rows are too few for lists: each is read by itself. */
   | { readonly kind: 'fewerThanLists'; readonly probes: number }
+  /** Token vectors lie in lists: what looking at the nearest is estimated to take, and comparing all rows that pass. */
+  | {
+      readonly kind: 'tokenLists' | 'fewerThanTokenLists';
+      readonly count: number;
+      readonly probes: number;
+      readonly ns: number;
+      readonly exhaustiveNs: number;
+    }
   | { readonly kind: 'costs'; readonly walk: WalkCost; readonly exhaustive: 'gather' | 'scan'; readonly exhaustiveNs: number };
 
 /** The cheapest walk, and among which rows it goes. */
@@ -122,7 +143,12 @@ export type SegmentPlan =
       readonly fallback: 'gather' | 'scan';
     } & Scored)
   /** Read the `probes` lists whose middles are nearest and score their rows' codes. fallback: as of a walk, on originals. */
-  | ({ readonly kind: 'lists'; readonly probes: number; readonly fallback: 'gather' | 'scan' } & Scored);
+  | ({ readonly kind: 'lists'; readonly probes: number; readonly fallback: 'gather' | 'scan' } & Scored)
+  /**
+   * Look at the `probes` lists of token vectors that are nearest to each vector of the query, and compare the `compared` rows that stand out there. Where
+   * fewer than min(k, admitted) do, all rows are compared, as without lists.
+   */
+  | ({ readonly kind: 'tokenLists'; readonly probes: number; readonly compared: number } & Scored);
 
 const ELEMENT_BYTES: Record<PlanElement, number> = { f32: 4, f16: 2, u8: 1 };
 
@@ -151,6 +177,14 @@ const TWO_HOP_TEST_NS = 4;
 const OPENED_IN_FULL = 32;
 const OPENED_GROWTH = 0.7;
 
+/** The `hnsw_ef` for which lists of token vectors know how many of them a search looks at, and the results it is asked for then. */
+export const TOKEN_PROBES = { ef: PROBES_EF, k: 10 } as const;
+/** Rows that are compared for each candidate asked for: what lists tell of a row is part of its score. */
+const COMPARED_PER_CANDIDATE = 4;
+/** Comparing two vectors by codes, in the order of memory; and what it takes more to look one up from a list and to note it for its row. */
+const PAIR_NS = { fixed: 0.5, component: 0.055 } as const;
+const LOOKED_UP_NS = 12;
+
 /** The plan for one segment. */
 export function planSegment(facts: SegmentFacts): SegmentPlan {
   const wanted = facts.admitted ?? facts.live;
@@ -160,6 +194,7 @@ export function planSegment(facts: SegmentFacts): SegmentPlan {
   if (facts.indexedOnly && !facts.hasGraph && facts.lists === undefined) return INDEXED_ONLY;
   if (facts.exact) return { ...exhaustive(facts, wanted, false), why: { kind: 'exact' } };
   if (facts.lists !== undefined) return byLists(facts, facts.lists, wanted);
+  if (facts.tokenLists !== undefined) return byTokenLists(facts, facts.tokenLists, wanted);
   if (!facts.hasGraph && facts.valueGraph === null) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'noGraph' } };
   if (wanted <= askedFor(facts) * 2) return { ...exhaustive(facts, wanted, facts.codes !== null), why: { kind: 'mostRowsWanted' } };
   return cheaper(facts, wanted);
@@ -174,6 +209,8 @@ export function planNs(facts: SegmentFacts, plan: SegmentPlan): number {
       return plan.why.kind === 'costs' ? plan.why.walk.ns : 0;
     case 'lists':
       return plan.probes * LIST_READ_NS;
+    case 'tokenLists':
+      return plan.why.kind === 'tokenLists' ? plan.why.ns : 0;
     case 'gather':
     case 'scan':
       return exhaustiveCost(facts, facts.admitted ?? facts.live, plan);
@@ -197,6 +234,8 @@ export function explain(plan: SegmentPlan): string {
       return `${plan.kind} ${scoring(plan)}: ${reasonText(plan.why)}`;
     case 'lists':
       return `lists ${plan.probes}, ${scoring(plan)}, else ${plan.fallback}: ${reasonText(plan.why)}`;
+    case 'tokenLists':
+      return `token lists ${plan.probes}, ${plan.compared} rows compared ${scoring(plan)}: ${reasonText(plan.why)}`;
     case 'walk':
       return `walk${plan.graph === 'value' ? ' of sub-graph' : ''} ef ${plan.ef}${plan.narrow ? ', two hops through the filter' : ''}, ${scoring(plan)}, else ${plan.fallback}: ${reasonText(plan.why)}`;
   }
@@ -222,6 +261,9 @@ function reasonText(why: PlanReason): string {
       return `${Math.round(why.kilobytes)} kB are below full_scan_threshold`;
     case 'lists':
       return `${why.count} lists on disk, ${percent(why.selectivity)} of the rows admitted`;
+    case 'tokenLists':
+    case 'fewerThanTokenLists':
+      return `${why.probes} of ${why.count} lists ${micros(why.ns)}, all rows that pass ${micros(why.exhaustiveNs)}`;
     case 'fewerThanLists':
       return `so few rows take fewer reads than ${why.probes} lists on disk`;
     case 'costs': {
@@ -287,6 +329,40 @@ function byLists(facts: SegmentFacts, lists: ListFacts, wanted: number): Segment
     fallback: plain.kind,
     why: { kind: 'lists', count: lists.count, probes, selectivity },
   };
+}
+
+/**
+ * Rows of which vectors lie in lists. These are looked at to the root of `hnsw_ef`, as later ones say less and less, and of how many rows there are for each
+ * that passes, as those lie farther away.
+ */
+function byTokenLists(facts: SegmentFacts, lists: TokenListFacts, wanted: number): SegmentPlan {
+  const { dim, rows } = facts;
+  const { count, queryVectors, vectors } = lists;
+  const ef = Math.max(facts.hnswEf ?? facts.efDefault, askedFor(facts));
+  const selectivity = facts.admitted === null ? 1 : Math.min(1, wanted / facts.live);
+  const probes = Math.min(count, Math.ceil(lists.probes * Math.sqrt(ef / TOKEN_PROBES.ef / selectivity)));
+  const compared = comparedByTokens(ef, facts.k);
+  const plain = exhaustive(facts, wanted, facts.codes !== null);
+  // Rows that are found are kept in half the scratch of all.
+  if (wanted <= compared * 2 || compared * 2 > rows) return { ...plain, why: { kind: 'mostRowsWanted' } };
+  const pairNs = PAIR_NS.fixed + PAIR_NS.component * dim;
+  const lookedAt = (vectors * probes) / count;
+  const ns = queryVectors * (count * pairNs + lookedAt * (pairNs + LOOKED_UP_NS) + ((compared * vectors) / rows) * pairNs);
+  const exhaustiveNs = queryVectors * vectors * selectivity * pairNs;
+  const why = { count, probes, ns, exhaustiveNs };
+  if (exhaustiveNs * WALK_ADVANTAGE <= ns) return { ...plain, why: { kind: 'fewerThanTokenLists', ...why } };
+  return {
+    kind: 'tokenLists',
+    probes,
+    compared,
+    ...scored(facts.codes, keepOf(facts, facts.codes)),
+    why: { kind: 'tokenLists', ...why },
+  };
+}
+
+/** Rows that are compared by all of their vectors, of those that lists of token vectors have found. */
+export function comparedByTokens(ef: number, k: number): number {
+  return COMPARED_PER_CANDIDATE * Math.max(ef, 2 * k);
 }
 
 interface Walk extends WalkCost {

@@ -65,6 +65,18 @@ export interface Ranked {
   readonly scores: Float32Array;
 }
 
+/** Vectors of a multivector's rows in lists of near ones. Offsets in bytes. */
+export interface TokenLists {
+  readonly count: number;
+  /** Of each list, codes in the scale of the vectors' own. */
+  readonly centroids: Matrix;
+  /** List l has the entries from starts[l] up to starts[l + 1]: a view on the memory. */
+  readonly starts: Uint32Array;
+  /** u32 for each entry: the vector, and its row. */
+  readonly items: number;
+  readonly rows: number;
+}
+
 /**
  * When a walk ends before, or after, `ef` rows are found: when the row whose neighbours are to be looked at is `spread` times as far away as the last
  * of the best `wanted`; with 2 * ef results at the latest, 1.25 * ef in a wide walk with a filter.
@@ -115,6 +127,19 @@ export interface Kernels {
    * of the matrix. query: Float32Array [vectors, dim]. Float32Array [count], in the order of the rows; a view on scratch.
    */
   maxSim(slot: number, matrix: Matrix, offsets: number, count: number, query: Float32Array): Float32Array;
+  /**
+   * Rows that may be the best by MaxSim, the `keep` likeliest first (at most half of `rows`, those of the segment): for each vector of the query, the vectors in
+   * the `probes` lists with the best centroids are scored, and those of a row in none of them are taken for as good as the next centroid. matrix: codes of
+   * 8 bits. query: as of `maxSim`. Scores are sums of what is above that, of use for the order alone.
+   */
+  byTokens(
+    slot: number,
+    matrix: Matrix,
+    lists: TokenLists,
+    query: Float32Array,
+    admission: Admission,
+    options: { probes: number; keep: number; rows: number },
+  ): Ranked;
   /** Rows below `rows` that the bitset lets through, deleted or not. */
   countPassing(rows: number, admission: Admission): number;
   /** Rows below `rows` that count. */

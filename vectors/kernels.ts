@@ -17,11 +17,13 @@ import {
   type Metric,
   type ProductCodes,
   type Ranked,
+  type TokenLists,
   type WalkEnd,
 } from './kernel-api.js';
 import { CENTROIDS, codeShape, MAX_SIM_LANES, maxSimTableBytes } from './quantizer-spec.js';
 import type { LevelCoder } from './quantizers/levels.js';
 import { align64, type ScratchLayout } from './scratch.js';
+import { TopRows } from './top-rows.js';
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;
 const ELEMENTS: Record<PlainElement, number> = { f32: 0, f16: 1, bf16: 2, u8: 3, i8: 4, code: 5, decoded: 6 };
@@ -41,6 +43,16 @@ const PRODUCT_KIND = 27;
 
 /** Part of the second cache that a block of vectors may take while all of a query's vectors are compared with it. */
 const CACHED_BYTES = 1 << 18;
+
+/** Lists that `byTokens` looks at for each vector of a query at most, and where their bounds lie behind a chunk of vectors and scores. */
+const PROBES_MAX = 1024;
+const RANGES_AT = 4096;
+
+/** What is looked at for one vector of a query. */
+interface ChosenLists {
+  readonly numbers: Uint32Array;
+  readonly floor: number;
+}
 
 interface Exports {
   setMatrix(
@@ -87,6 +99,20 @@ interface Exports {
     vectors: number,
     sums: number,
   ): number;
+  beginTokens(visited: number, bytes: number): void;
+  addTokens(
+    ranges: number,
+    count: number,
+    items: number,
+    rowsOf: number,
+    floor: number,
+    chunk: number,
+    visited: number,
+    sums: number,
+    rows: number,
+    raised: number,
+  ): number;
+  bestByTokens(k: number, sums: number, rows: number, heap: number, out: number): number;
   countAdmitted(rows: number): number;
   countPassing(rows: number): number;
   listAdmitted(rows: number, out: number): number;
@@ -96,6 +122,19 @@ interface Exports {
   fillTables(codebook: number, query: number, parts: number, partDim: number, metric: number, out: number): void;
   setPrintTables(powers: number, pairs: number): void;
   printFloats(values: number, count: number, out: number): number;
+  nearestClusters(
+    points: number,
+    count: number,
+    stride: number,
+    query: number,
+    groups: number,
+    groupCount: number,
+    firsts: number,
+    clusters: number,
+    looked: number,
+    best: number,
+    out: number,
+  ): void;
   nearestCentroids(values: number, count: number, stride: number, codebook: number, partDim: number, out: number, outStride: number): void;
 }
 
@@ -340,6 +379,60 @@ class MemoryKernels implements Kernels {
     return count;
   }
 
+  byTokens(
+    slot: number,
+    matrix: Matrix,
+    lists: TokenLists,
+    query: Float32Array,
+    admission: Admission,
+    { keep, probes, rows }: { probes: number; keep: number; rows: number },
+  ): Ranked {
+    const { candidates, neighbours, results, rows: heap, visited } = this.#scratch;
+    const chosen = this.#chosenLists(slot, lists, query, Math.min(probes, PROBES_MAX));
+    const ranges = slot + neighbours + RANGES_AT;
+    const raised = slot + results + rows * 4;
+    this.#setAdmission(admission);
+    this.#exports.beginTokens(slot + visited, Math.ceil(rows / 32) * 4);
+    for (const [at, { floor, numbers }] of chosen.entries()) {
+      this.setQuery(slot, matrix, query.subarray(at * matrix.dim, (at + 1) * matrix.dim));
+      this.#setMatrix(slot, matrix);
+      numbers.forEach((list, i) => {
+        this.#words.set(lists.starts.subarray(list, list + 2), (ranges >>> 2) + 2 * i);
+      });
+      const done = this.#exports.addTokens(
+        ranges,
+        numbers.length,
+        lists.items,
+        lists.rows,
+        floor,
+        slot + neighbours,
+        slot + visited,
+        slot + candidates,
+        slot + results,
+        raised,
+      );
+      if (done < 0) throw new KernelExpired();
+    }
+    // Heap and sums do not overlap; the answer takes the place of the rows found, which is free by then.
+    const k = Math.min(keep, rows >>> 1);
+    return this.#ranked(slot, this.#exports.bestByTokens(k, slot + candidates, slot + results, slot + heap, slot + results));
+  }
+
+  /** For each vector of the query the lists with the best centroids, and what a row has at least that is in none of them, as the next centroid tells. */
+  #chosenLists(slot: number, { centroids, count }: TokenLists, query: Float32Array, probes: number): ChosenLists[] {
+    const { dim } = centroids;
+    const all = Uint32Array.from({ length: count }, (_, list) => list);
+    return Array.from({ length: query.length / dim }, (_, vector) => {
+      this.setQuery(slot, centroids, query.subarray(vector * dim, (vector + 1) * dim));
+      const best = new TopRows(Math.min(count, probes + 1));
+      this.scoreEach(slot, centroids, all).forEach((score, list) => {
+        if (score > best.bound) best.add(list, score);
+      });
+      const ranked = best.ranked();
+      return { numbers: ranked.rows.subarray(0, probes), floor: ranked.scores[ranked.count - 1] as number };
+    });
+  }
+
   countAdmitted(rows: number, admission: Admission): number {
     this.#setAdmission(admission);
     return this.#exports.countAdmitted(rows) >>> 0;
@@ -497,6 +590,53 @@ export function centroidKernels(rows: number, paddedDim: number, partDim: number
     nearest: (part, count) => {
       nearestCentroids(valuesAt + part * partDim * 4, count, paddedDim * 4, codebookAt, partDim, outAt, 1);
       return new Uint8Array(memory.buffer, outAt, count);
+    },
+  };
+}
+
+/** Nearest clusters of 8-bit codes, computed in a memory of its own. */
+export interface ClusterKernels {
+  /** clusters: u8 [n, stride], copied. groups, firsts: as of `nearestClusters` in `kernels/clusters.ts`; `looked` groups are looked at for each code. */
+  setClusters(clusters: Uint8Array, groups: Uint8Array, firsts: Uint32Array, looked: number): void;
+  /** The nearest cluster of each code. codes: u8 [n, stride]. */
+  nearest(codes: Uint8Array): Uint32Array;
+}
+
+/** Codes that `ClusterKernels` copies at a time. */
+const CLUSTER_BATCH = 1024;
+
+/** stride: bytes of a code, a multiple of 16. count: clusters at most, and so groups. */
+export function clusterKernels(stride: number, count: number): ClusterKernels {
+  let at = 1024;
+  const take = (bytes: number): number => {
+    const offset = at;
+    at += align64(bytes);
+    return offset;
+  };
+  const [query, best, firstsAt, outAt] = [take(stride * 2), take(1024), take((count + 1) * 4), take(CLUSTER_BATCH * 4)];
+  const [pointsAt, groupsAt, clustersAt] = [take(CLUSTER_BATCH * stride), take(count * stride), take(count * stride)];
+  const pages = Math.ceil((at + 64) / 65536);
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+  const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory, expired: () => 0 } });
+  const { nearestClusters } = exports as unknown as Exports;
+  const bytes = new Uint8Array(memory.buffer);
+  let [groupCount, looked] = [1, 1];
+  return {
+    setClusters: (clusters, groups, firsts, wanted) => {
+      bytes.set(clusters, clustersAt);
+      bytes.set(groups, groupsAt);
+      new Uint32Array(memory.buffer, firstsAt, firsts.length).set(firsts);
+      [groupCount, looked] = [firsts.length - 1, wanted];
+    },
+    nearest: (codes) => {
+      const numbers = new Uint32Array(codes.length / stride);
+      for (let from = 0; from < numbers.length; from += CLUSTER_BATCH) {
+        const size = Math.min(CLUSTER_BATCH, numbers.length - from);
+        bytes.set(codes.subarray(from * stride, (from + size) * stride), pointsAt);
+        nearestClusters(pointsAt, size, stride, query, groupsAt, groupCount, firstsAt, clustersAt, looked, best, outAt);
+        numbers.set(new Uint32Array(memory.buffer, outAt, size), from);
+      }
+      return numbers;
     },
   };
 }

@@ -175,7 +175,7 @@ function planRepair(world: World): OptimizationPlan | undefined {
   return buildOf('repair', [damaged], world);
 }
 
-const REBUILT = ['graph.', 'codes.', 'lists.', 'sparse.', 'sums.'];
+const REBUILT = ['graph.', 'codes.', 'lists.', 'tokens.', 'sparse.', 'sums.'];
 
 /** Field indexes are made again by `fieldIndex`; what is built from vectors needs a whole build. */
 function needsRebuild(file: string): boolean {

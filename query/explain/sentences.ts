@@ -41,6 +41,11 @@ function reasonOf(why: PlanReason, scored: string, thresholdKb: number): string 
       const share = why.selectivity >= 1 ? '' : `; ${percent(why.selectivity)} of the rows pass`;
       return `The rows lie in ${why.count} lists on disk, of which the ${why.probes} nearest are read${share}.`;
     }
+    case 'tokenLists':
+    case 'fewerThanTokenLists': {
+      const lists = `Looking at the ${why.probes} nearest of ${why.count} lists of token vectors is estimated at ${micros(why.ns)}`;
+      return `${lists}, comparing the rows that pass one by one at ${micros(why.exhaustiveNs)}.`;
+    }
     case 'fewerThanLists':
       return `So few rows are wanted that reading each takes less than reading ${why.probes} lists on disk, so ${scored}.`;
     case 'costs': {

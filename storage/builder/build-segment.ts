@@ -44,6 +44,7 @@ import { encodeTokens } from './encode-tokens.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
 import { knownGraph } from './known-graph.js';
 import { linkSubgraphs } from './link-subgraphs.js';
+import { listTokens } from './list-tokens.js';
 import { makeLists } from './make-lists.js';
 import { presentRows } from './matrix.js';
 import { OriginalsOnCall, type OriginalsOrigin } from './originals-on-call.js';
@@ -345,8 +346,12 @@ function codedVector(draft: SegmentDraft, vector: VectorLayout, present: Uint32A
   return vector.quantization === null ? encodeVector(draft, vector, present, control) : quantizeVector(draft, vector, present, control);
 }
 
-function codedTokens(draft: SegmentDraft, vector: VectorLayout, control: BuildControl): Promise<VectorLayout> {
-  return vector.quantization === null ? encodeTokens(draft, vector, control) : quantizeVector(draft, vector, itemsOf(vector), control);
+async function codedTokens(draft: SegmentDraft, vector: VectorLayout, control: BuildControl): Promise<VectorLayout> {
+  const { quantization } = vector;
+  const coded = await (quantization === null
+    ? encodeTokens(draft, vector, control)
+    : quantizeVector(draft, vector, itemsOf(vector), control));
+  return listTokens(draft, coded, control);
 }
 
 /** Numbers of all token vectors. */
@@ -452,7 +457,7 @@ function distanceOf({ name }: VectorLayout, config: CollectionConfig): Distance 
 
 /** A finished layout as the segment's description keeps it. */
 function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
-  const { kind, name, dim, element, ragged, codes, decoded, quantization, graph, lists, subgraphs } = vector;
+  const { kind, name, dim, element, ragged, codes, decoded, quantization, graph, lists, subgraphs, tokenLists } = vector;
   return {
     kind,
     name,
@@ -472,6 +477,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
       upperWords: graph.upperWords,
       ...(graph.profile === undefined ? {} : { profile: graph.profile }),
     },
+    ...(tokenLists && { tokenLists: { count: tokenLists.count, probes: tokenLists.probes } }),
     ...(lists && { lists: { count: lists.count, scale: lists.scale, origin: lists.origin, probes: lists.probes } }),
     ...(subgraphs && {
       subgraphs: { ...subgraphs, layers: subgraphs.layers.map(({ m, m0, upperWords }) => ({ m, m0, upperWords })) },

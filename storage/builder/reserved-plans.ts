@@ -1,10 +1,11 @@
 /** The room that a build reserves before it knows its codes and graphs; the optimizer plans with the same figures. Pure. */
 
 import { type CollectionConfig, listedVector } from '../../protocols/model/collection.js';
-import { graphSettings } from '../segment/graph-settings.js';
-import type { VectorPlan } from '../segment/layout.js';
+import { fullScanBytes, graphSettings } from '../segment/graph-settings.js';
+import { itemBytes, type VectorPlan } from '../segment/layout.js';
 import { reservedLists } from '../segment/lists.js';
 import { vectorPlans } from '../segment/plans.js';
+import { reservedTokenLists } from '../segment/token-lists.js';
 import { quantizationSetting, reservedCodes } from './quantization-settings.js';
 
 /** What a new segment is made of. */
@@ -23,7 +24,7 @@ export function reservedPlans(config: CollectionConfig, reserved: ReservedRows):
     const plan = { ...bare, element: reserved.elementOf?.(bare) ?? bare.element };
     if (plan.kind === 'dense') return reservedPlan(config, plan, reserved);
     const items = { ...plan, itemCapacity: reserved.itemsOf(plan) };
-    return plan.kind === 'sparse' ? items : { ...items, ...quantized(config, plan) };
+    return plan.kind === 'sparse' ? items : reservedTokens(config, items, reserved);
   });
 }
 
@@ -34,6 +35,14 @@ function reservedPlan(config: CollectionConfig, plan: VectorPlan, { rows, withGr
   if (!withGraph || m === 0 || rows === 0) return coded;
   if (plan.name === listedVector(config)) return { ...coded, lists: reservedLists(rows, coded) };
   return { ...coded, graph: { ...settings, m0: 2 * m, entryRow: 0, maxLevel: 0, upperWords: upperWordsMax(rows, m) } };
+}
+
+function reservedTokens(config: CollectionConfig, plan: VectorPlan, { rows, withGraph }: ReservedRows): VectorPlan {
+  const coded = { ...plan, ...quantized(config, plan) };
+  const { codes, itemCapacity } = coded;
+  const isWanted = withGraph && graphSettings(config, plan.name).m > 0 && codes !== null && codes.spec === undefined;
+  if (!isWanted || itemCapacity * itemBytes(plan) < fullScanBytes(config, plan.name)) return coded;
+  return { ...coded, tokenLists: reservedTokenLists(rows, itemCapacity) };
 }
 
 function quantized(config: CollectionConfig, plan: VectorPlan): Pick<VectorPlan, 'codes' | 'quantization'> {

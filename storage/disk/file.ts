@@ -27,7 +27,7 @@ import { checkOwned } from './owned-folder.js';
 export type FormatVersion = 1 | 2;
 const FORMAT_VERSIONS: readonly number[] = [1, 2] satisfies FormatVersion[];
 
-export type FileKind = 'segment' | 'rows' | 'vectors' | 'codes' | 'graph' | 'payload' | 'index' | 'sparse' | 'lists' | 'sums';
+export type FileKind = 'segment' | 'rows' | 'vectors' | 'codes' | 'graph' | 'payload' | 'index' | 'sparse' | 'lists' | 'tokens' | 'sums';
 
 /** What a file says of itself besides its sections: a JSON object. */
 export type FileFacts = Readonly<Record<string, unknown>>;

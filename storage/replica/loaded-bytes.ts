@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type CollectionConfig, vectorsByName } from '../../protocols/model/collection.js';
 
 /** Originals, codes and graphs; what an index of a field has is read where it lies. */
-const LOADED = /^(?:rows|vectors\.|codes\.|graph\.|lists\.|sparse\.)/;
+const LOADED = /^(?:rows|vectors\.|codes\.|graph\.|lists\.|tokens\.|sparse\.)/;
 
 /** Bytes. Codes that lists read from their file count nothing. A file that goes away meanwhile counts nothing. */
 export async function loadedBytes(folder: string, config: CollectionConfig): Promise<number> {

@@ -85,6 +85,11 @@ function hnswOf(config: CollectionConfig, vector: string): HnswConfig {
   return { ...config.hnsw_config, ...vectorsByName(config.params.vectors).get(vector)?.hnsw_config };
 }
 
+/** Bytes of vectors below which rows are compared one by one. */
+export function fullScanBytes(config: CollectionConfig, vector: string): number {
+  return hnswOf(config, vector).full_scan_threshold * 1024;
+}
+
 const INDEXING_THRESHOLD_KB = 10_000;
 
 /** Bytes of vectors above which rows without a graph get one; 0: never. */

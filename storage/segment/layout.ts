@@ -115,6 +115,20 @@ export interface ListsLayout {
   readonly filed: { readonly file: OriginalsFile; readonly codes: CodesLayout } | null;
 }
 
+/** Token vectors of a multivector in lists of near ones, by which rows are found without comparing all: `token-lists.ts`. */
+export interface TokenListsLayout {
+  readonly count: number;
+  /** u32 [count + 1]: list l has the entries from starts[l] up to starts[l + 1]. */
+  readonly starts: number;
+  /** u8 [count, stride of the codes]: where each list's centroid is, in the scale of the codes. */
+  readonly centroids: number;
+  /** u32 [itemCapacity] each: the token vector of an entry, and its row. */
+  readonly items: number;
+  readonly rows: number;
+  /** As `VectorPlan.tokenLists`. */
+  readonly probes: number;
+}
+
 export type VectorKind = 'dense' | 'multi' | 'sparse';
 
 /**
@@ -164,6 +178,8 @@ export interface VectorLayout {
   readonly subgraphs: SubgraphsLayout | null;
   /** In place of a graph; null: there are none. */
   readonly lists: ListsLayout | null;
+  /** Of a multivector; null: there are none, and all rows are compared. */
+  readonly tokenLists: TokenListsLayout | null;
 }
 
 export interface SegmentLayout {
@@ -257,6 +273,8 @@ export interface VectorPlan {
   };
   /** Left out: none. probes: lists that a search with `hnsw_ef` 100 reads, as found out with some rows (`lists.ts`). */
   readonly lists?: Pick<ListsLayout, 'count' | 'scale' | 'origin' | 'probes'>;
+  /** Left out: none. probes: lists that a search with `hnsw_ef` 100 looks at for each vector of the query, as found out with some rows. */
+  readonly tokenLists?: Pick<TokenListsLayout, 'count' | 'probes'>;
 }
 
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { f32: 4, f16: 2, u8: 1 };
@@ -388,6 +406,7 @@ function vectorLayout(
   const codes = codeFile === null ? laid : null;
   const filed = codeFile !== null && laid !== null ? { file: codeFile, codes: { ...laid, offset: 0 } } : null;
   const lists = plan.lists ? listsLayout(plan, plan.lists, filed, take) : null;
+  const tokenLists = plan.tokenLists && laid ? tokenListsLayout(plan.tokenLists, laid, count, take) : null;
   const graph = plan.graph
     ? {
         ...adjacency(plan.graph, capacity, take),
@@ -418,6 +437,7 @@ function vectorLayout(
     graph,
     subgraphs,
     lists,
+    tokenLists,
   };
 }
 
@@ -428,6 +448,15 @@ function listsLayout(
   take: (bytes: number) => number,
 ): ListsLayout {
   return { count, starts: take((count + 1) * 4), centroids: take(count * align16(dim)), scale, origin, probes, filed };
+}
+
+function tokenListsLayout(
+  { count, probes }: NonNullable<VectorPlan['tokenLists']>,
+  { stride }: CodesLayout,
+  items: number,
+  take: (bytes: number) => number,
+): TokenListsLayout {
+  return { count, starts: take((count + 1) * 4), centroids: take(count * stride), items: take(items * 4), rows: take(items * 4), probes };
 }
 
 /** Kernels read codes in steps that may end behind the last row, but never 64 bytes behind it. */

@@ -14,6 +14,7 @@
  * |   decoded          | codes                           | the segment cannot be read |
  * | `graph.<n>`        | level0, upperIndex, upper; those of sub-graphs as level0.<layer>, ... | loads without, built again from the vectors |
  * | `lists.<n>`        | starts, centroids               | loads without, built again from the vectors |
+ * | `tokens.<n>`       | starts, centroids, items, rows: lists of a multivector | loads without, built again from the vectors |
  * | `sums.<n>`         | sums: of `vectors.<n>`, where it is large | all of that file is read when the segment is loaded; built again |
  * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
@@ -142,8 +143,8 @@ export function cleanSegmentFolders(replicaFolder: string, keep: ReadonlySet<num
 }
 
 /**
- * Writes `rows`, `vectors.<n>`, `sums.<n>`, `codes.<n>`, `graph.<n>`, `lists.<n>` and `segment` (last) from a memory, which holds all originals, to
- * `folder`, each on disk when this returns. The payload file and field indexes have writers of their own.
+ * Writes `rows`, `vectors.<n>`, `sums.<n>`, `codes.<n>`, `graph.<n>`, `lists.<n>`, `tokens.<n>` and `segment` (last) from a memory, which holds all
+ * originals, to `folder`, each on disk when this returns. The payload file and field indexes have writers of their own.
  */
 export function writeSealed(
   folder: string,
@@ -168,6 +169,7 @@ export function writeSealed(
     if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
     if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
     if (vector.lists) writeSegmentFile(path.join(folder, `lists.${n}`), 'lists', { segment, rows }, vector.lists);
+    if (vector.tokenLists) writeSegmentFile(path.join(folder, `tokens.${n}`), 'tokens', { segment, rows }, vector.tokenLists);
   });
   checkpoint();
   const isDecoded = description.vectors.some(({ decoded }) => decoded === true);
@@ -252,6 +254,9 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
       (await survives(damaged, () => readSections(folder, `graph.${n}`, 'graph', description, parts.graph as Sections, pause)));
     await pause();
     const lists = parts.lists !== null && (await survives(damaged, () => readLists(folder, description, vector, n, parts, pause)));
+    await pause();
+    const readTokenLists = () => readSections(folder, `tokens.${n}`, 'tokens', description, parts.tokenLists as Sections, pause);
+    const tokenLists = codes && parts.tokenLists !== null && (await survives(damaged, readTokenLists));
     // Walks score what is in memory: without its codes, a graph over originals on disk is of no use either.
     const walkable = graph && (codes || vector.file === null);
     vectors.push({
@@ -260,6 +265,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
       graph: walkable ? vector.graph : null,
       subgraphs: walkable || parts.graph === null ? vector.subgraphs : null,
       lists: lists ? vector.lists : null,
+      tokenLists: tokenLists ? vector.tokenLists : null,
     });
   }
   await pause();
@@ -362,6 +368,7 @@ interface VectorSections {
   readonly codes: Sections | null;
   readonly graph: Sections | null;
   readonly lists: Sections | null;
+  readonly tokenLists: Sections | null;
   /** What the codes of all rows share, where lists read them from their file. */
   table(codes: CodesLayout): Uint8Array;
 }
@@ -387,8 +394,23 @@ function memorySections(memory: WebAssembly.Memory, layout: SegmentLayout, rows:
         starts: part(vector.lists.starts, (vector.lists.count + 1) * 4),
         centroids: part(vector.lists.centroids, vector.lists.count * align16(vector.dim)),
       },
+      tokenLists: tokenListsSections(vector, part),
       table: ({ table, tableBytes }) => part(table, tableBytes),
     })),
+  };
+}
+
+function tokenListsSections(
+  { codes, ragged, tokenLists }: VectorLayout,
+  part: (offset: number, bytes: number) => Uint8Array,
+): Sections | null {
+  if (tokenLists === null || codes === null || ragged === null) return null;
+  const { centroids, count, items, rows, starts } = tokenLists;
+  return {
+    starts: part(starts, (count + 1) * 4),
+    centroids: part(centroids, count * codes.stride),
+    items: part(items, ragged.itemCapacity * 4),
+    rows: part(rows, ragged.itemCapacity * 4),
   };
 }
 
@@ -433,7 +455,7 @@ function readDescription(folder: string): SegmentDescription {
 function readSections(
   folder: string,
   name: string,
-  kind: 'rows' | 'vectors' | 'codes' | 'graph' | 'lists',
+  kind: 'rows' | 'vectors' | 'codes' | 'graph' | 'lists' | 'tokens',
   description: SegmentDescription,
   sections: Sections,
   pause: PauseReading,

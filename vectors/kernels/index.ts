@@ -1,6 +1,7 @@
 /** What the compiled module exports. See `vectors/kernels.ts` for the caller. */
 
 export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admission';
+export { nearestClusters } from './clusters';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { maxSimTables, packTables } from './maxsim-tables';
@@ -9,4 +10,5 @@ export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scoreEach } from './scan';
 export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
+export { addTokens, beginTokens, bestByTokens } from './tokens';
 export { setGraph, setWalkEnd, setWalkScratch, takeHops, walk } from './walk';

@@ -1,9 +1,10 @@
 /**
- * Nearest points by multivectors: MaxSim of all rows that count, by their codes first. Where no quantization was asked for, every row that may
- * be among the best is scored exactly after that, so that the answer is that of a scan of the originals.
+ * Nearest points by multivectors: MaxSim of the rows that lists of token vectors lead to, or of all rows that count, by their codes first. Where no
+ * quantization was asked for, every one of them that may be among the best is scored exactly after that, so that the answer is that of scoring them by the
+ * originals.
  */
 
-import { planSegment, type SegmentFacts } from '../../../query/plan.js';
+import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
 import { possibleScore, shownScore } from '../../../query/shown-score.js';
 import { KernelExpired, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
 import { maxSimilarity } from '../../../vectors/max-similarity.js';
@@ -11,6 +12,7 @@ import { TopRows } from '../../../vectors/top-rows.js';
 import { maxSimInterval } from '../../../vectors/unclipped.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
+import { seePlan } from '../../explain/seen-plans.js';
 import { raggedOf } from '../../segment/ragged.js';
 import { timeLimitReached } from '../../threads/deadline.js';
 import { admittedBits } from '../snapshot/admitted.js';
@@ -18,7 +20,7 @@ import { liveRows } from '../snapshot/live-rows.js';
 import { hasVector, type SegmentView, type VectorReader } from '../snapshot/snapshot-view.js';
 import type { DenseSpace } from '../snapshot/vector-space.js';
 import { type Hit, hitOf } from './hit.js';
-import type { NearestSearch } from './search.js';
+import { type NearestSearch, scoringWork } from './search.js';
 
 /** The k best of a segment. query: Float32Array [vectors, dim], as the rows are compared with it. facts: of the segment, without a filter. */
 export function nearestMulti(
@@ -32,34 +34,101 @@ export function nearestMulti(
   if (view.rows === 0) return [];
   view.reader.deadline.check();
   const bits = admittedBits(view, vector, search.filter);
-  const rows = liveRows(view, bits).filter((row) => !(search.own?.row === row && search.own.view === view));
-  const plan = planSegment({ ...facts, live: rows.length });
+  const found = likelyRows(view, vector, space, search, { query, bits, facts });
+  if (found !== null) return bestHits(view, vector, space, query, { ...found, k: facts.k });
+  const rows = liveRows(view, bits).filter((row) => !isOwn(view, search, row));
+  const all = { ...facts, live: rows.length };
+  const plan = planSegment(all);
   const note = explaining()?.of(view);
-  note?.planned(space.name, { ...facts, live: rows.length }, plan);
+  if (note?.plan !== 'tokenLists') {
+    note?.planned(space.name, all, plan);
+    note?.mark('plan');
+    if (plan.kind !== 'none') note?.way('multi', `Each of the ${rows.length} rows that pass is compared with each vector of the query.`);
+  }
+  view.reader.deadline.claim(scoringWork(view, space, { kind: 'multi', values: query, dim: space.params.size }, rows.length, 1));
+  return plan.kind === 'none' ? [] : bestHits(view, vector, space, query, { rows, plan, k: facts.k });
+}
+
+/** The rows that a search compares, and by which plan. */
+interface ComparedRows {
+  readonly rows: Uint32Array;
+  readonly plan: Exclude<SegmentPlan, { kind: 'none' }>;
+}
+
+/**
+ * Rows that lists of token vectors lead to; null: there are no lists, comparing all rows that pass takes no longer, or too few were found (Query-Q1).
+ * bits: as of `admittedBits`.
+ */
+function likelyRows(
+  view: SegmentView,
+  vector: VectorReader,
+  space: DenseSpace,
+  search: NearestSearch,
+  { bits, facts, query }: { readonly bits: Uint32Array | null; readonly facts: SegmentFacts; readonly query: Float32Array },
+): ComparedRows | null {
+  const { codes, layout, tokenLists } = vector;
+  if (tokenLists === null || codes === null || layout.tokenLists === null) return null;
+  const { deadline, kernels, slot } = view.reader;
+  const admission = view.admission(bits);
+  const admitted = bits === null ? null : kernels.countPassing(view.rows, admission);
+  const { count, probes } = layout.tokenLists;
+  const lists = { count, probes, vectors: raggedOf(layout).itemCapacity, queryVectors: query.length / layout.dim };
+  const listed: SegmentFacts = { ...facts, admitted, tokenLists: lists };
+  const plan = planSegment(listed);
+  if (plan.kind !== 'tokenLists') return null;
+  seePlan(plan);
+  const note = explaining()?.of(view);
+  note?.planned(space.name, listed, plan);
   note?.mark('plan');
-  if (plan.kind === 'none') return [];
-  note?.way('multi', `Multivectors have no graph, so each of the ${rows.length} rows that pass is compared with each vector of the query.`);
+  deadline.claim({ kind: 'planned', ns: planNs(listed, plan) });
+  try {
+    const options = { probes: plan.probes, keep: plan.compared, rows: view.rows };
+    const ranked = kernels.byTokens(slot, codes, tokenLists, query, admission, options);
+    const rows = ranked.rows.slice().filter((row) => !isOwn(view, search, row));
+    note?.mark('token_lists');
+    if (rows.length >= Math.min(facts.k, admitted ?? view.rows)) return { rows, plan };
+    note?.fallBack();
+    return null;
+  } catch (error) {
+    if (error instanceof KernelExpired) throw timeLimitReached();
+    throw error;
+  }
+}
+
+function isOwn(view: SegmentView, { own }: NearestSearch, row: number): boolean {
+  return own !== null && own.row === row && own.view === view;
+}
+
+/** The k best of some rows: by codes first, where the plan says so. */
+function bestHits(
+  view: SegmentView,
+  vector: VectorReader,
+  space: DenseSpace,
+  query: Float32Array,
+  { k, plan, rows }: ComparedRows & { readonly k: number },
+): Hit[] {
+  const note = explaining()?.of(view);
   const { codes } = vector;
   if (!plan.useCodes || codes === null) {
-    const best = bestOf(rows, scoreRows(view, vector, space, query, rows), facts.k);
+    const best = bestOf(rows, scoreRows(view, vector, space, query, rows), k);
     note?.compared(rows.length);
     return hitsOf(view, space, best);
   }
   if (vector.layout.quantization === null) {
-    const left = possibleRows(rows, scoreBy(codes, view, vector, query, rows).slice(), vector, query, facts.k);
+    const left = possibleRows(rows, scoreBy(codes, view, vector, query, rows).slice(), vector, query, k);
     note?.compared(rows.length);
-    const best = bestOf(left, scoreRows(view, vector, space, query, left), facts.k);
+    const best = bestOf(left, scoreRows(view, vector, space, query, left), k);
     note?.compared(left.length, true);
     return hitsOf(view, space, best);
   }
-  const coded = bestOf(rows, scoreBy(codes, view, vector, query, rows), plan.rescore ? Math.max(facts.k, plan.keep) : facts.k);
+  const coded = bestOf(rows, scoreBy(codes, view, vector, query, rows), plan.rescore ? Math.max(k, plan.keep) : k);
   note?.compared(rows.length);
   if (!plan.rescore) {
     const scores = coded.scores.map((score) => possibleScore(space.distance, score));
     return hitsOf(view, space, { ...coded, scores });
   }
   const found = coded.rows.slice(0, coded.count);
-  const best = bestOf(found, scoreRows(view, vector, space, query, found), facts.k);
+  const best = bestOf(found, scoreRows(view, vector, space, query, found), k);
   note?.compared(found.length, true);
   return hitsOf(view, space, best);
 }

@@ -73,7 +73,6 @@ function viewSearch(space: VectorSpace, search: NearestSearch, k: number): (view
     case 'multi': {
       const values = comparedValues(space, search.value);
       return (view, snapshot) => {
-        view.reader.deadline.claim(scoringWork(view, space, { kind: 'multi', values, dim: space.params.size }, view.rows, 1));
         const vector = view.reader.vector(space.name);
         return vector === undefined
           ? []
@@ -110,7 +109,8 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   const note = explaining()?.of(view);
   note?.planned(task.search.using, facts, plan);
   note?.mark('plan');
-  if (plan.kind === 'none') return [];
+  // Only multivectors have lists of token vectors.
+  if (plan.kind === 'none' || plan.kind === 'tokenLists') return [];
   view.reader.deadline.claim({ kind: 'planned', ns: planNs(facts, plan) });
   const ofValue = plan.kind === 'walk' && plan.graph === 'value' && values !== null;
   const walked = ofValue ? { ...vector, graph: values.graph } : vector;
@@ -204,7 +204,7 @@ function runPlan(
   view: SegmentView,
   vector: VectorReader,
   { params, values }: Task,
-  plan: Exclude<SegmentPlan, { kind: 'none' }>,
+  plan: Exclude<SegmentPlan, { kind: 'none' | 'tokenLists' }>,
   admission: Admission,
   k: number,
 ): Ranked {
@@ -294,7 +294,7 @@ function firstPass(
   run: Run,
   vector: VectorReader,
   matrix: Matrix,
-  plan: Exclude<SegmentPlan, { kind: 'none' | 'lists' }>,
+  plan: Exclude<SegmentPlan, { kind: 'none' | 'lists' | 'tokenLists' }>,
   keep: number,
   k: number,
 ): Ranked {

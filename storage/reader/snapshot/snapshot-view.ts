@@ -16,7 +16,7 @@ import { clearBehind, emptyBits, hasBit, intersect, setBit, wordCount } from '..
 import type { ConditionCache, FilterCache } from '../../../query/filter/cache.js';
 import type { FieldIndex } from '../../../query/filter/source.js';
 import { decodeHalf } from '../../../vectors/half.js';
-import type { Admission, Graph, Kernels, Matrix } from '../../../vectors/kernel-api.js';
+import type { Admission, Graph, Kernels, Matrix, TokenLists } from '../../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../../vectors/kernels.js';
 import { openSparseIndex, type SparseIndex } from '../../../vectors/sparse/index.js';
 import { spend } from '../../disk/meter.js';
@@ -29,6 +29,7 @@ import { residentOffset, scratchOf, type VectorLayout } from '../../segment/layo
 import { originalsOffset, readOriginals } from '../../segment/originals.js';
 import { closeSegmentFiles, readPayloadText } from '../../segment/payload-file.js';
 import { itemOffsets } from '../../segment/ragged.js';
+import { openTokenLists } from '../../segment/token-lists.js';
 import { closeVectorFiles } from '../../segment/vector-file.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
@@ -66,6 +67,8 @@ export interface VectorReader {
   readonly valueWalks: ValueWalks | null;
   /** In place of a graph and of codes in memory. */
   readonly lists: ListsReader | null;
+  /** Of a multivector. */
+  readonly tokenLists: TokenLists | null;
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: Uint32Array;
   /** Null for dense vectors. Of multivectors `original` holds the token vectors of all rows, item after item. */
@@ -538,6 +541,7 @@ function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: Vect
     graph,
     valueWalks: subgraphs && openValueWalks(subgraphs),
     lists: lists && openLists(memory, layout, lists),
+    tokenLists: openTokenLists(memory, layout),
     presence: new Uint32Array(memory.buffer, layout.presence, Math.ceil(capacity / 32)),
     items: raggedItems(memory, capacity, layout),
   };

@@ -164,10 +164,15 @@ export class CollectionFixture {
     for (const { handle: built } of result.built) this.add(built, built.rows, NO_VIEW);
   }
 
-  /** Opens the first segment anew from its files: its originals arrive later. */
-  async reopenArriving(): Promise<SegmentHandle> {
+  /** As `reopen`; originals arrive later. */
+  reopenArriving(): Promise<SegmentHandle> {
+    return this.reopen(true);
+  }
+
+  /** Opens the first segment anew from its files. */
+  async reopen(arrivesLater = false): Promise<SegmentHandle> {
     const { reader, rows, seq, fields } = this.segments[0] as SegmentView;
-    const options = { readers: 1, onDiskPayload: true, fields: this.fields, later: () => true };
+    const options = { readers: 1, onDiskPayload: true, fields: this.fields, later: () => arrivesLater };
     const { handle } = await loadSealed(reader.handle.folder as string, options);
     const again = new SegmentReader(handle, `c/0/${handle.id}`, this.context);
     again.deletedAt.set(reader.deletedAt);
