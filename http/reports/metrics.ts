@@ -150,7 +150,13 @@ function* writeCollections(writer: MetricsWriter, collections: readonly Collecti
     for (const vector of vectorNames) writer.sample('collection_vectors', { collection: id, vector }, points);
     yield;
   }
-  yield* perCollection(writer, collections, 'collection_indexed_vectors', 'vectors in a graph', (collection) => collection.indexedVectors);
+  yield* perCollection(
+    writer,
+    collections,
+    'collection_indexed_vectors',
+    'vectors in a graph, in lists or in an inverted index',
+    (collection) => collection.indexedVectors,
+  );
   yield* perCollection(writer, collections, 'collection_segments', 'number of segments', (collection) => collection.segments);
   yield* writeSizes(writer, collections);
   yield* perCollection(

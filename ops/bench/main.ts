@@ -60,6 +60,7 @@ const HELP = `npm run bench -- [options]
   --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --large            one collection of --count (default 1,000,000) × --dim (default 128) points instead: built, searched, started again
+  --tokens N         of --large: multivectors of so many vectors each
   --on-disk          of --large: vectors in lists on disk
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
@@ -91,6 +92,7 @@ const { values: options } = parseArgs({
     collections: { type: 'boolean', default: false },
     large: { type: 'boolean', default: false },
     dim: { type: 'string', default: '128' },
+    tokens: { type: 'string', default: '1' },
     'on-disk': { type: 'boolean', default: false },
     writes: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
@@ -324,13 +326,18 @@ async function benchCollections(): Promise<void> {
 async function benchLarge(): Promise<void> {
   const count = Number(options.count ?? (options.quick ? 50_000 : 1_000_000));
   const dim = Number(options.dim);
+  const tokens = Number(options.tokens);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const large = { count, dim, seed, efs: settings.efs, onDisk: options['on-disk'], restMs: options.quick ? 3000 : 30_000 };
+    const large = { count, dim, tokens, seed, efs: settings.efs, onDisk: options['on-disk'], restMs: options.quick ? 3000 : 30_000 };
     const report = await measureLarge(large, folder, (line) => process.stderr.write(`${line}\n`));
-    const chapter: LargeChapter = { ...run(), ...report, count, dim, seed };
+    const chapter: LargeChapter = { ...run(), ...report, count, dim, tokens, seed };
     console.log(`\n${largeMarkdown(chapter)}`);
-    keep(`large-${count}x${dim}${options['on-disk'] ? '-on-disk' : ''}`, chapter, largeMarkdown(chapter));
+    keep(
+      `large-${count}x${tokens === 1 ? '' : `${tokens}x`}${dim}${options['on-disk'] ? '-on-disk' : ''}`,
+      chapter,
+      largeMarkdown(chapter),
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

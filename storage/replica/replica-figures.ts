@@ -51,6 +51,7 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
   const { handle, isAppendable, rows, live, damagedFiles } = segment;
   const vectors = handle.layout.vectors;
   const graphs = vectors.flatMap(graphStats);
+  const listed = vectors.filter(({ tokenLists }) => tokenLists !== null);
   return {
     id: handle.id,
     kind: handle.kind,
@@ -67,7 +68,7 @@ function segmentStats(segment: SegmentRows, fields: readonly ManifestField[]): S
     quantized: vectors.flatMap(({ name, quantization }) =>
       quantization === null ? [] : [{ name, setting: JSON.stringify(quantization) }],
     ),
-    indexedVectors: live * (graphs.length + handle.sparseIndexes.length),
+    indexedVectors: live * (graphs.length + listed.length + handle.sparseIndexes.length),
     fieldRows: fields.map(({ name }) => segment.indexed.get(name)?.count ?? 0),
     missingFields: isAppendable
       ? []

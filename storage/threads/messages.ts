@@ -529,7 +529,7 @@ export interface SegmentStats {
   readonly graphs: readonly GraphStats[];
   /** The quantization of each vector's codes, as text; vectors without codes are left out. Empty for appendable segments. */
   readonly quantized: readonly { readonly name: string; readonly setting: string }[];
-  /** Live rows × vectors with a graph or an inverted index. */
+  /** Live rows × vectors with a graph, lists or an inverted index. */
   readonly indexedVectors: number;
   /** For each indexed field of the replica, in the order of `fields`, the rows with a value that count. Absent as `diskBytes` may be. */
   readonly fieldRows?: readonly number[];

@@ -7,7 +7,11 @@ const BYTES = 2;
 /** `qdrant.UpsertPoints` with the unnamed vector and a payload of texts, integers and fractions. */
 export function upsertMessage(
   collection: string,
-  points: readonly { readonly id: number; readonly vector: Float32Array; readonly payload: Readonly<Record<string, string | number>> }[],
+  points: readonly {
+    readonly id: number;
+    readonly vector: Float32Array | readonly Float32Array[];
+    readonly payload: Readonly<Record<string, string | number>>;
+  }[],
 ): Buffer {
   return Buffer.concat([
     bytesField(1, Buffer.from(collection)),
@@ -20,8 +24,8 @@ export function upsertMessage(
           ...Object.entries(payload).map(([key, value]) =>
             bytesField(3, Buffer.concat([bytesField(1, Buffer.from(key)), bytesField(2, valueMessage(value))])),
           ),
-          // vectors: vector: dense: data
-          bytesField(4, bytesField(1, bytesField(101, bytesField(1, floats(vector))))),
+          // vectors: vector
+          bytesField(4, bytesField(1, vectorMessage(vector))),
         ]),
       ),
     ),
@@ -84,6 +88,12 @@ function valueMessage(value: string | number): Buffer {
   const double = Buffer.alloc(8);
   double.writeDoubleLE(value);
   return Buffer.concat([varint((2 << 3) | FIXED64), double]);
+}
+
+/** dense: data; or multi_dense: vectors: data. */
+function vectorMessage(vector: Float32Array | readonly Float32Array[]): Buffer {
+  if (vector instanceof Float32Array) return bytesField(101, bytesField(1, floats(vector)));
+  return bytesField(103, Buffer.concat(vector.map((token) => bytesField(1, bytesField(1, floats(token))))));
 }
 
 function floats(values: Float32Array): Buffer {

@@ -12,10 +12,11 @@ export interface LargeChapter extends LargeReport {
   readonly seed: number;
   readonly count: number;
   readonly dim: number;
+  readonly tokens: number;
 }
 
-export function largeMarkdown({ command, count, date, dim, machine, rows, searches, seed }: LargeChapter): string {
-  const set = `${count.toLocaleString('en')} × ${dim}`;
+export function largeMarkdown({ command, count, date, dim, machine, rows, searches, seed, tokens, truth }: LargeChapter): string {
+  const set = `${count.toLocaleString('en')} × ${tokens === 1 ? '' : `${tokens} × `}${dim}`;
   return [
     `### A large collection, ${set}`,
     '',
@@ -23,7 +24,7 @@ export function largeMarkdown({ command, count, date, dim, machine, rows, search
     '',
     ...table(['what', set], rows.map(rowCells)),
     '',
-    'Searches for 10, one after the other over REST; recall next to a scan of all vectors by the client:',
+    `Searches for 10, one after the other over REST; recall next to ${truth}:`,
     '',
     ...table(
       ['`hnsw_ef`', 'recall', 'p50, ms', 'p99, ms', 'CPU, ms'],

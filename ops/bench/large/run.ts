@@ -5,9 +5,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RunningNode, startNodeProcess } from '../../node-process.js';
-import { seededRandom } from '../../random.js';
 import { RestClient } from '../../rest-client.js';
-import { syntheticRows } from '../common/dataset.js';
 import { openGrpc } from '../common/grpc-lane.js';
 import type { Lane } from '../common/lane.js';
 import { cpuSeconds, diskMegabytes, memory, peakMegabytes } from '../common/measure.js';
@@ -17,11 +15,13 @@ import { quantile } from '../common/quantile.js';
 import { grpcRequest } from '../common/requests.js';
 import { timed } from '../common/timed.js';
 import { untilBuilt } from '../common/until-built.js';
-import { NearestRows } from './nearest-rows.js';
+import { denseRows, type LargeRows, tokenRows } from './rows.js';
 
 export interface LargeSettings {
   readonly count: number;
   readonly dim: number;
+  /** Vectors of each point; 1: plain ones. */
+  readonly tokens: number;
   readonly seed: number;
   readonly efs: readonly number[];
   /** Codes and originals on disk, in lists. */
@@ -42,10 +42,14 @@ export interface LargeSearch {
 export interface LargeReport {
   readonly rows: readonly MeasuredRow[];
   readonly searches: readonly LargeSearch[];
+  /** What recall is next to. */
+  readonly truth: string;
 }
 
 const COLLECTION = 'large';
 const BATCH = 1000;
+/** A line is told for every so many points. */
+const TOLD_POINTS = 100_000;
 const LANES = 2;
 const QUERIES = 100;
 const LIMIT = 10;
@@ -61,7 +65,8 @@ const REFUSED_MS = 1000;
 const LOOKS_TOLD = 100;
 
 export async function measureLarge(settings: LargeSettings, folder: string, say: (line: string) => void): Promise<LargeReport> {
-  const { dim, onDisk, restMs } = settings;
+  const { dim, onDisk, restMs, seed, tokens } = settings;
+  const data = tokens === 1 ? denseRows(dim, seed, QUERIES, LIMIT) : tokenRows(dim, tokens, seed, QUERIES);
   const rows: MeasuredRow[] = [];
   const add = (what: string, unit: string, value: number): void => {
     rows.push({ what, unit, value });
@@ -70,10 +75,10 @@ export async function measureLarge(settings: LargeSettings, folder: string, say:
   let node = await startNodeProcess({ folder });
   let client = new RestClient(node.port);
   await client.result('PUT', `/collections/${COLLECTION}`, {
-    vectors: { size: dim, distance: 'Cosine', ...(onDisk ? { on_disk: true, hnsw_config: { on_disk: true } } : {}) },
+    vectors: { ...data.params, ...(onDisk ? { on_disk: true, hnsw_config: { on_disk: true } } : {}) },
   });
   const started = performance.now();
-  const truth = await upload(settings, node, say);
+  await upload(settings, data, node, say);
   add('uploaded', 's', (performance.now() - started) / 1000);
   let looks = 0;
   const look = (told: string): void => {
@@ -88,15 +93,16 @@ export async function measureLarge(settings: LargeSettings, folder: string, say:
   tellMemory(node, 'at rest', add);
   add('disk', 'MB', diskMegabytes(`${folder}/storage`));
   const searches: LargeSearch[] = [];
+  await data.learn(async (query) => await search(client, data, query, { exact: true }));
   for (const ef of settings.efs) {
-    const found = await measureSearches(client, node, truth, ef);
+    const found = await measureSearches(client, node, data, ef);
     searches.push(found);
     say(
       `ef ${ef}: recall ${found.recall.toFixed(3)}, p50 ${found.p50Ms.toFixed(2)}, p99 ${found.p99Ms.toFixed(2)} ms, CPU ${found.cpuMs.toFixed(2)} ms`,
     );
   }
   tellMemory(node, 'after searches', add);
-  const before = await answersOf(client, truth, settings.efs[0] as number);
+  const before = await answersOf(client, data, settings.efs[0] as number);
   client.close();
   add('stop', 's', (await timed(() => node.end('SIGTERM'))) / 1000);
 
@@ -104,12 +110,12 @@ export async function measureLarge(settings: LargeSettings, folder: string, say:
   node = await startNodeProcess({ folder, readyTimeoutMs: 600_000 });
   client = new RestClient(node.port);
   add('restart until ready', 's', node.readyMs / 1000);
-  const [first] = await answersOf(client, truth, settings.efs[0] as number, 1);
+  const [first] = await answersOf(client, data, settings.efs[0] as number, 1);
   add('restart until the first answer', 's', (performance.now() - restarted) / 1000);
   add('the first answer is the same', 'of 1', JSON.stringify(first) === JSON.stringify(before[0]) ? 1 : 0);
   await sleep(restMs);
   tellMemory(node, 'after a restart', add);
-  const after = await answersOf(client, truth, settings.efs[0] as number);
+  const after = await answersOf(client, data, settings.efs[0] as number);
   add(
     'same answers as before the restart',
     `of ${QUERIES}`,
@@ -117,35 +123,27 @@ export async function measureLarge(settings: LargeSettings, folder: string, say:
   );
   client.close();
   await node.end('SIGTERM');
-  return { rows, searches };
+  return { rows, searches, truth: data.truth };
 }
 
-/** Sends all points over some connections, and returns the nearest rows of each query. */
-async function upload({ count, dim, seed }: LargeSettings, node: RunningNode, say: (line: string) => void): Promise<NearestRows> {
-  const more = syntheticRows(dim, seededRandom(seed));
-  const truth = new NearestRows(more(QUERIES), dim, LIMIT);
+/** Sends all points over some connections. */
+async function upload({ count, tokens }: LargeSettings, data: LargeRows, node: RunningNode, say: (line: string) => void): Promise<void> {
   let next = 0;
   const lane = async (): Promise<void> => {
     const connection = await openGrpc(node.grpcPort);
     while (next < count) {
       const from = next;
-      const size = Math.min(BATCH, count - from);
+      const size = Math.min(Math.ceil(BATCH / tokens), count - from);
       next += size;
-      const vectors = more(size);
-      truth.offer(vectors, from);
-      const points = Array.from({ length: size }, (_, at) => ({
-        id: from + at,
-        vector: vectors.subarray(at * dim, (at + 1) * dim),
-        payload: {},
-      }));
+      const points = data.next(size, from).map((vector, at) => ({ id: from + at, vector, payload: {} }));
       const request = grpcRequest('Upsert', upsertMessage(COLLECTION, points));
       while (!(await sent(connection, request))) await sleep(REFUSED_MS);
-      if (from % (100 * BATCH) === 0) say(`${from + size} of ${count} points, ${memory(node.pid)?.rss.toFixed(0)} MB`);
+      if (Math.floor((from + size) / TOLD_POINTS) > Math.floor(from / TOLD_POINTS))
+        say(`${from + size} of ${count} points, ${memory(node.pid)?.rss.toFixed(0)} MB`);
     }
     connection.close();
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  return truth;
 }
 
 /** False: the node has no memory for more points before it has built what it has. Errors: every other refusal. */
@@ -170,8 +168,8 @@ function tellMemory(node: RunningNode, when: string, add: (what: string, unit: s
   add(`pages of files ${when}`, 'MB', file);
 }
 
-async function measureSearches(client: RestClient, node: RunningNode, truth: NearestRows, ef: number): Promise<LargeSearch> {
-  await answersOf(client, truth, ef);
+async function measureSearches(client: RestClient, node: RunningNode, data: LargeRows, ef: number): Promise<LargeSearch> {
+  await answersOf(client, data, ef);
   const cpu = cpuSeconds(node.pid) ?? Number.NaN;
   const times: number[] = [];
   let recall = 0;
@@ -180,24 +178,24 @@ async function measureSearches(client: RestClient, node: RunningNode, truth: Nea
       let ids: number[] = [];
       times.push(
         await timed(async () => {
-          ids = await search(client, truth, query, ef);
+          ids = await search(client, data, query, { hnsw_ef: ef });
         }),
       );
-      recall += truth.partFound(query, ids);
+      recall += data.partFound(query, ids);
     }
   const sorted = Float64Array.from(times).sort();
   const cpuMs = (1000 * ((cpuSeconds(node.pid) ?? Number.NaN) - cpu)) / times.length;
   return { ef, recall: recall / times.length, p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), cpuMs };
 }
 
-async function answersOf(client: RestClient, truth: NearestRows, ef: number, count = QUERIES): Promise<number[][]> {
+async function answersOf(client: RestClient, data: LargeRows, ef: number, count = QUERIES): Promise<number[][]> {
   const answers: number[][] = [];
-  for (let query = 0; query < count; query++) answers.push(await search(client, truth, query, ef));
+  for (let query = 0; query < count; query++) answers.push(await search(client, data, query, { hnsw_ef: ef }));
   return answers;
 }
 
-async function search(client: RestClient, truth: NearestRows, query: number, ef: number): Promise<number[]> {
-  const body = { query: [...truth.query(query)], limit: LIMIT, params: { hnsw_ef: ef } };
+async function search(client: RestClient, data: LargeRows, query: number, params: object): Promise<number[]> {
+  const body = { query: data.query(query), limit: LIMIT, params };
   const { points } = await client.result<{ points: { id: number }[] }>('POST', `/collections/${COLLECTION}/points/query?timeout=60`, body);
   return points.map(({ id }) => id);
 }
