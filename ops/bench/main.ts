@@ -39,6 +39,8 @@ import { type SnapshotsChapter, snapshotsMarkdown } from './snapshots/report.js'
 import { measureSnapshots } from './snapshots/run.js';
 import { type StartChapter, startMarkdown } from './start/report.js';
 import { measureStart } from './start/run.js';
+import { type StreamChapter, streamMarkdown } from './stream/report.js';
+import { measureStream } from './stream/run.js';
 import { type BesideRow, measureBeside } from './writes/run.js';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -57,11 +59,13 @@ const HELP = `npm run bench -- [options]
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
   --requests         the fixed cost of small requests instead: REST and gRPC, cold and warm, per thread, and uploads
   --start            a start instead: until ready and idle memory without data, until ready and the first requests with data; also with --dataset mnist
-  --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one
+  --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one; of --stream: after this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --large            one collection of --count (default 1,000,000) × --dim (default 128) points instead: built, searched, started again
   --tokens N         of --large: multivectors of so many vectors each
   --on-disk          of --large: vectors in lists on disk
+  --stream           points at a steady pace, for --seconds (default 600), into a collection that is built and searched meanwhile instead
+  --rate N           of --stream: points per second, default 2000
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
   --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead
@@ -94,6 +98,8 @@ const { values: options } = parseArgs({
     dim: { type: 'string', default: '128' },
     tokens: { type: 'string', default: '1' },
     'on-disk': { type: 'boolean', default: false },
+    stream: { type: 'boolean', default: false },
+    rate: { type: 'string', default: '2000' },
     writes: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
     access: { type: 'boolean', default: false },
@@ -144,6 +150,10 @@ if (options.writes) {
 }
 if (options.large) {
   await benchLarge();
+  process.exit(0);
+}
+if (options.stream) {
+  await benchStream();
   process.exit(0);
 }
 if (options.collections) {
@@ -338,6 +348,25 @@ async function benchLarge(): Promise<void> {
       chapter,
       largeMarkdown(chapter),
     );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchStream(): Promise<void> {
+  const seconds = Number(options.seconds ?? (options.quick ? 60 : 600));
+  const pointsPerSecond = Number(options.rate);
+  const beside = options.beside === undefined ? null : resolve(options.beside);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const rest = options.quick ? { restMs: 3000, restSeconds: 10 } : { restMs: 30_000, restSeconds: 60 };
+    const sides = await measureStream({ seconds, pointsPerSecond, seed, beside, ...rest }, folder, (line) =>
+      process.stderr.write(`${line}\n`),
+    );
+    const besideName = beside === null ? null : commitOf(beside);
+    const chapter: StreamChapter = { ...run(), sides, pointsPerSecond, seconds, seed, besideName };
+    console.log(`\n${streamMarkdown(chapter)}`);
+    keep('stream', chapter, streamMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

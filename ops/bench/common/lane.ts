@@ -4,12 +4,23 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { LoadAccess } from './jobs.js';
 
-export type LaneDone = (answer: { readonly good: boolean; readonly bytes: Buffer; readonly bodyAt: number }) => void;
+export interface LaneAnswer {
+  readonly good: boolean;
+  readonly bytes: Buffer;
+  readonly bodyAt: number;
+}
+
+export type LaneDone = (answer: LaneAnswer) => void;
 
 export interface Lane {
   /** Sends a request; calls back when its answer is there. */
   send(request: Buffer, done: LaneDone, fail: (error: Error) => void): void;
   close(): void;
+}
+
+/** The answer to a request, good or not. Rejects when the connection breaks. */
+export function answerOn(lane: Lane, request: Buffer): Promise<LaneAnswer> {
+  return new Promise((resolve, reject) => lane.send(request, resolve, reject));
 }
 
 /** Resolves when requests can be sent. */

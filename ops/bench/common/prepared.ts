@@ -37,9 +37,13 @@ export function* grpcUploadRequests({ count, dim, payloads, vectors }: Dataset, 
 }
 
 /** A search for each query. rest: what the bodies hold beside it. */
-export function searchRequests(dataset: Dataset, collection: string, rest: string): Buffer[] {
-  return Array.from({ length: dataset.queryCount }, (_, row) =>
-    jsonRequest('POST', `/collections/${collection}/points/query`, `{"query":${rowText(dataset.queries, dataset.dim, row)},${rest}}`),
+export function searchRequests(
+  { dim, queries, queryCount }: Pick<Dataset, 'dim' | 'queries' | 'queryCount'>,
+  collection: string,
+  rest: string,
+): Buffer[] {
+  return Array.from({ length: queryCount }, (_, row) =>
+    jsonRequest('POST', `/collections/${collection}/points/query`, `{"query":${rowText(queries, dim, row)},${rest}}`),
   );
 }
 

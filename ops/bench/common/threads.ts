@@ -5,6 +5,8 @@ import { procEntries, procText } from './proc-files.js';
 
 export interface ThreadReading {
   readonly pid: number;
+  /** Its first 15 bytes. Node.js has told the system the names of its threads for some versions; before, all are `node`. */
+  readonly name: string;
   /** Nanoseconds on a CPU. */
   readonly cpuNs: number;
   /** How often the thread went to sleep by itself: each time, something had to wake it again. */
@@ -27,11 +29,13 @@ export interface TreeUse {
 export function readThreads(pid: number): TreeReading {
   const threads = new Map<number, ThreadReading>();
   for (const member of processTree(pid)) {
-    for (const name of procEntries(`/proc/${member}/task`)) {
-      const folder = `/proc/${member}/task/${name}`;
+    for (const id of procEntries(`/proc/${member}/task`)) {
+      const folder = `/proc/${member}/task/${id}`;
       const cpuNs = Number(procText(`${folder}/schedstat`).split(' ', 1)[0]);
-      const sleeps = Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(procText(`${folder}/status`))?.[1] ?? 0);
-      threads.set(Number(name), { pid: member, cpuNs, sleeps });
+      const status = procText(`${folder}/status`);
+      const name = /^Name:\s+(.*)$/m.exec(status)?.[1] ?? '';
+      const sleeps = Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)?.[1] ?? 0);
+      threads.set(Number(id), { pid: member, name, cpuNs, sleeps });
     }
   }
   return threads;

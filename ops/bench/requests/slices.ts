@@ -80,7 +80,7 @@ export async function startContenders(folder: string, beside: string | null): Pr
 }
 
 /** How a checkout starts its server: by its launcher, or in older ones by its built file. */
-function programIn(checkout: string): string {
+export function programIn(checkout: string): string {
   const launcher = join(checkout, 'ops', 'launch.sh');
   return existsSync(launcher) ? launcher : join(checkout, 'dist', 'ops', 'main.js');
 }

@@ -1,5 +1,7 @@
 /** What the conductor and the probe say to each other. */
 
+import type { Waits } from '../common/waits.js';
+
 export interface ProbeJob {
   readonly port: number;
   readonly pid: number;
@@ -9,14 +11,6 @@ export interface ProbeJob {
 }
 
 export type ToProbe = { readonly kind: 'begin'; readonly job: ProbeJob } | { readonly kind: 'take' };
-
-/** Milliseconds. */
-export interface Waits {
-  readonly count: number;
-  readonly p50: number;
-  readonly p99: number;
-  readonly max: number;
-}
 
 /** What the probe has seen since it was asked last. */
 export interface Probed {

@@ -5,8 +5,8 @@
 
 import { RestClient } from '../../rest-client.js';
 import { memory } from '../common/measure.js';
-import { quantile } from '../common/quantile.js';
-import type { Probed, ProbeJob, ToProbe, Waits } from './probe-jobs.js';
+import { waitsOf } from '../common/waits.js';
+import type { Probed, ProbeJob, ToProbe } from './probe-jobs.js';
 
 const PACE_MS = 10;
 const MEMORY_PACE_MS = 100;
@@ -27,7 +27,7 @@ process.on('message', (message: ToProbe) => {
   if (message.kind === 'begin') begin(message.job);
   const { main, searches, writes, ...figures } = seen;
   seen = nothing();
-  const value: Probed = { ...figures, writes: waits(writes), searches: waits(searches), main: waits(main) };
+  const value: Probed = { ...figures, writes: waitsOf(writes), searches: waitsOf(searches), main: waitsOf(main) };
   process.send?.({ ok: true, value });
 });
 process.on('disconnect', () => process.exit(0));
@@ -80,9 +80,4 @@ function fail(error: unknown): void {
 
 function nothing(): Seen {
   return { writes: [], searches: [], main: [], ownLateMs: 0, peakAnonymousMegabytes: 0, peakResidentMegabytes: 0 };
-}
-
-function waits(times: readonly number[]): Waits {
-  const sorted = Float64Array.from(times).sort();
-  return { count: sorted.length, p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: sorted.at(-1) ?? 0 };
 }

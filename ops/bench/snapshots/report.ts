@@ -2,7 +2,7 @@
 
 import type { Machine } from '../common/measure.js';
 import { table } from '../common/table.js';
-import type { Waits } from './probe-jobs.js';
+import type { Waits } from '../common/waits.js';
 import type { SnapshotsMeasured, SnapshotsRow } from './run.js';
 
 export interface SnapshotsChapter extends SnapshotsMeasured {
