@@ -25,7 +25,7 @@ const QUERY_VECTORS = 32;
 /** Rows compared between two checks. */
 const SCORED_ROWS = 1 << 16;
 /** Part of the nearest rows that are among those which a search compares by default. */
-const COVERED = 0.99;
+const COVERED = 0.97;
 /** Part of all token vectors that a search may look at: beyond it, comparing all rows costs little more, and misses none. */
 const LOOKED_AT_MAX = 0.125;
 
