@@ -22,7 +22,7 @@ import { measureCluster } from './cluster/run.js';
 import { type CollectionsChapter, collectionsMarkdown } from './collections/report.js';
 import { measureCollections } from './collections/run.js';
 import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dataset.js';
-import { machine } from './common/measure.js';
+import { limitGigabytes, machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
 import { table } from './common/table.js';
 import { type LargeChapter, largeMarkdown } from './large/report.js';
@@ -341,7 +341,7 @@ async function benchLarge(): Promise<void> {
   try {
     const large = { count, dim, tokens, seed, efs: settings.efs, onDisk: options['on-disk'], restMs: options.quick ? 3000 : 30_000 };
     const report = await measureLarge(large, folder, (line) => process.stderr.write(`${line}\n`));
-    const chapter: LargeChapter = { ...run(), ...report, count, dim, tokens, seed };
+    const chapter: LargeChapter = { ...run(), ...report, count, dim, tokens, seed, limitGigabytes: limitGigabytes() };
     console.log(`\n${largeMarkdown(chapter)}`);
     keep(
       `large-${count}x${tokens === 1 ? '' : `${tokens}x`}${dim}${options['on-disk'] ? '-on-disk' : ''}`,

@@ -100,6 +100,12 @@ export function machine(): Machine {
   };
 }
 
+/** What a cgroup gives this process and those that it starts; null: all of the machine. */
+export function limitGigabytes(): number | null {
+  const bytes = process.constrainedMemory() ?? 0;
+  return bytes > 0 && bytes < totalmem() ? Math.round(bytes / 1e8) / 10 : null;
+}
+
 /** A process and those that it started, by process id. */
 export function processTree(pid: number): number[] {
   if (!existsSync('/proc/self/stat')) return [];

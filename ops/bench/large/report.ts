@@ -13,14 +13,29 @@ export interface LargeChapter extends LargeReport {
   readonly count: number;
   readonly dim: number;
   readonly tokens: number;
+  /** What a cgroup gives the client and the node together; null: all of the machine. */
+  readonly limitGigabytes: number | null;
 }
 
-export function largeMarkdown({ command, count, date, dim, machine, rows, searches, seed, tokens, truth }: LargeChapter): string {
+export function largeMarkdown({
+  command,
+  count,
+  date,
+  dim,
+  limitGigabytes,
+  machine,
+  rows,
+  searches,
+  seed,
+  tokens,
+  truth,
+}: LargeChapter): string {
   const set = `${count.toLocaleString('en')} × ${tokens === 1 ? '' : `${tokens} × `}${dim}`;
+  const limited = limitGigabytes === null ? '' : `, of which a cgroup gives ${limitGigabytes} to node, client and pages of files`;
   return [
     `### A large collection, ${set}`,
     '',
-    `Synthetic, Cosine, one node. ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
+    `Synthetic, Cosine, one node. ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB${limited}, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
     '',
     ...table(['what', set], rows.map(rowCells)),
     '',
