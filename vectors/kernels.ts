@@ -23,7 +23,6 @@ import {
 import { CENTROIDS, codeShape, MAX_SIM_LANES, maxSimTableBytes } from './quantizer-spec.js';
 import type { LevelCoder } from './quantizers/levels.js';
 import { align64, type ScratchLayout } from './scratch.js';
-import { TopRows } from './top-rows.js';
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;
 const ELEMENTS: Record<PlainElement, number> = { f32: 0, f16: 1, bf16: 2, u8: 3, i8: 4, code: 5, decoded: 6 };
@@ -70,6 +69,7 @@ interface Exports {
   setWalkScratch(visited: number, candidates: number, results: number, neighbours: number): void;
   scan(from: number, to: number, k: number, chunk: number, heap: number, out: number): number;
   gather(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
+  scanAll(count: number, k: number, chunk: number, heap: number, out: number): number;
   rescore(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   setWalkEnd(wanted: number, spread: number, lead: number): void;
   walk(rows: number, ef: number, k: number, narrow: number): number;
@@ -421,15 +421,13 @@ class MemoryKernels implements Kernels {
   /** For each vector of the query the lists with the best centroids, and what a row has at least that is in none of them, as the next centroid tells. */
   #chosenLists(slot: number, { centroids, count }: TokenLists, query: Float32Array, probes: number): ChosenLists[] {
     const { dim } = centroids;
-    const all = Uint32Array.from({ length: count }, (_, list) => list);
+    const { candidates, neighbours, results } = this.#scratch;
     return Array.from({ length: query.length / dim }, (_, vector) => {
       this.setQuery(slot, centroids, query.subarray(vector * dim, (vector + 1) * dim));
-      const best = new TopRows(Math.min(count, probes + 1));
-      this.scoreEach(slot, centroids, all).forEach((score, list) => {
-        if (score > best.bound) best.add(list, score);
-      });
-      const ranked = best.ranked();
-      return { numbers: ranked.rows.subarray(0, probes), floor: ranked.scores[ranked.count - 1] as number };
+      this.#setMatrix(slot, centroids);
+      const wanted = Math.min(count, probes + 1);
+      const ranked = this.#ranked(slot, this.#exports.scanAll(count, wanted, slot + neighbours, slot + candidates, slot + results));
+      return { numbers: ranked.rows.slice(0, probes), floor: ranked.scores[ranked.count - 1] as number };
     });
   }
 

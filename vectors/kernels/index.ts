@@ -8,7 +8,7 @@ export { maxSimTables, packTables } from './maxsim-tables';
 export { fillTables, nearestCentroids } from './quantized';
 export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
-export { gather, rescore, scan, scoreEach } from './scan';
+export { gather, rescore, scan, scanAll, scoreEach } from './scan';
 export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
 export { addTokens, beginTokens, bestByTokens } from './tokens';
 export { setGraph, setWalkEnd, setWalkScratch, takeHops, walk } from './walk';

@@ -37,6 +37,19 @@ export function scan(from: u32, to: u32, k: u32, chunk: usize, heap: usize, out:
   return drain(heap, size, k, out);
 }
 
+/** As `scan`, over the rows below `count`, whether they count or not. */
+export function scanAll(total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  let size: u32 = 0;
+  chunks = 0;
+  for (let from: u32 = 0; from < total; from += CHUNK) {
+    if (timeIsUp()) return -1;
+    const count = min(CHUNK, total - from);
+    for (let index: u32 = 0; index < count; index++) store<u32>(chunk + ((<usize>index) << 2), from + index);
+    size = keep(chunk, count, k, heap, size, false);
+  }
+  return drain(heap, size, k, out);
+}
+
 /** As `scan`, over `count` rows at `rows` (u32, each once); those that don't count are left out. */
 export function gather(rows: usize, total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
   let size: u32 = 0;
