@@ -88,6 +88,17 @@ export interface WalkEnd {
   readonly spread: number;
 }
 
+/** What a walk by several examples goes by: the order of the scores in `query/recommend.ts` and `query/discover.ts`. */
+export interface ExampleWalk {
+  readonly form: 'bestScore' | 'discover' | 'context';
+  /** As the form's scorer takes them. Float32Array [dim] each. */
+  readonly examples: readonly Float32Array[];
+  /** Of `bestScore`: so many are positive, the others negative. */
+  readonly positives: number;
+  /** Vectors near which the walk begins. */
+  readonly starts: readonly Float32Array[];
+}
+
 export interface Kernels {
   /**
    * Writes the query into the slot, as f32 and, for a matrix of codes, as these are scored with it.
@@ -120,6 +131,20 @@ export interface Kernels {
     graph: Graph,
     admission: Admission,
     options: { ef: number; k: number; rows: number; narrow: boolean; end?: WalkEnd | undefined },
+  ): Ranked;
+  /** How many examples and starts of `walkByExamples` there is room for. */
+  examplesMax(matrix: Matrix): number;
+  /**
+   * As `walk`, the `ef` best by how near they are to several examples. Each row counts as scored once for every example. Ranks are in the order of
+   * the form's scores, and of use for nothing else.
+   */
+  walkByExamples(
+    slot: number,
+    matrix: Matrix,
+    graph: Graph,
+    admission: Admission,
+    walk: ExampleWalk,
+    options: { ef: number; rows: number; narrow: boolean },
   ): Ranked;
   /**
    * MaxSim of the `count` rows at scratch `rows`, each with one vector at least: over the query's vectors the sum of the

@@ -10,6 +10,7 @@ import { fitsCodes, paddedDim, writeCodeQuery } from './code-query.js';
 import {
   type Admission,
   type Element,
+  type ExampleWalk,
   type Graph,
   KernelExpired,
   type Kernels,
@@ -22,7 +23,7 @@ import {
 } from './kernel-api.js';
 import { CENTROIDS, codeShape, MAX_SIM_LANES, maxSimTableBytes } from './quantizer-spec.js';
 import type { LevelCoder } from './quantizers/levels.js';
-import { align64, type ScratchLayout } from './scratch.js';
+import { align16, align64, type ScratchLayout } from './scratch.js';
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;
 const ELEMENTS: Record<PlainElement, number> = { f32: 0, f16: 1, bf16: 2, u8: 3, i8: 4, code: 5, decoded: 6 };
@@ -53,6 +54,11 @@ interface ChosenLists {
   readonly floor: number;
 }
 
+/** Forms of walks by examples, rows near each start from which such a walk begins, and bytes before a query that is kept for it: see `kernels/examples.ts`. */
+const EXAMPLE_FORMS: Record<ExampleWalk['form'], number> = { bestScore: 0, discover: 1, context: 2 };
+const START_ROWS = 8;
+const QUERY_HEAD = 16;
+
 interface Exports {
   setMatrix(
     kind: number,
@@ -73,6 +79,9 @@ interface Exports {
   rescore(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   setWalkEnd(wanted: number, spread: number, lead: number): void;
   walk(rows: number, ef: number, k: number, narrow: number): number;
+  keepQuery(at: number, bytes: number): void;
+  setExamples(form: number, count: number, positives: number, queries: number, step: number): void;
+  walkByExamples(rows: number, seeds: number, count: number, ef: number, k: number, narrow: number): number;
   scoreEach(rows: number, count: number, chunk: number, out: number): number;
   maxSim(rows: number, count: number, offsets: number, chunk: number, sums: number): number;
   maxSimCodes(
@@ -247,15 +256,63 @@ class MemoryKernels implements Kernels {
   ): Ranked {
     const { rows } = options;
     if (rows === 0) return this.#ranked(slot, 0);
-    const { visited, candidates, results, neighbours } = this.#scratch;
     const k = Math.min(options.k, rows);
     const ef = Math.min(Math.max(options.ef, k), rows);
     this.#setMatrix(slot, matrix);
     this.#setAdmission(admission);
-    this.#exports.setGraph(graph.level0, graph.m0, graph.upperIndex, graph.upper, graph.m, graph.entryRow, graph.maxLevel);
-    this.#exports.setWalkScratch(slot + visited, slot + candidates, slot + results, slot + neighbours);
+    this.#setGraph(slot, graph);
     this.#exports.setWalkEnd(options.end?.wanted ?? 1, options.end?.spread ?? 0, matrix.metric === 'dot' ? 1 : 0);
     return this.#ranked(slot, this.#exports.walk(rows, ef, k, options.narrow ? 1 : 0));
+  }
+
+  examplesMax(matrix: Matrix): number {
+    const { rows, candidates } = this.#scratch;
+    return Math.floor((candidates - rows) / (keptBytes(matrix) + START_ROWS * 4));
+  }
+
+  walkByExamples(
+    slot: number,
+    matrix: Matrix,
+    graph: Graph,
+    admission: Admission,
+    { examples, form, positives, starts }: ExampleWalk,
+    { ef, narrow, rows }: { ef: number; rows: number; narrow: boolean },
+  ): Ranked {
+    if (Math.max(examples.length, starts.length) > this.examplesMax(matrix)) throw new RangeError('no room for so many examples');
+    if (rows === 0) return this.#ranked(slot, 0);
+    const seeds = this.#rowsNear(slot, matrix, graph, admission, starts, rows);
+    const step = keptBytes(matrix);
+    const queries = slot + this.#scratch.rows;
+    examples.forEach((example, at) => {
+      this.setQuery(slot, matrix, example);
+      this.#setMatrix(slot, matrix);
+      this.#exports.keepQuery(queries + at * step, step - QUERY_HEAD);
+    });
+    const list = queries + examples.length * step;
+    this.#words.set(seeds, list >>> 2);
+    this.#setAdmission(admission);
+    this.#setGraph(slot, graph);
+    this.#exports.setWalkEnd(1, 0, 0);
+    this.#exports.setExamples(EXAMPLE_FORMS[form], examples.length, positives, queries, step);
+    const found = Math.min(ef, rows);
+    return this.#ranked(slot, this.#exports.walkByExamples(rows, list, seeds.length, found, found, narrow ? 1 : 0));
+  }
+
+  /** Rows near each of some vectors, whether a filter lets them through or not. */
+  #rowsNear(slot: number, matrix: Matrix, graph: Graph, admission: Admission, vectors: readonly Float32Array[], rows: number): Uint32Array {
+    const near = new Set<number>();
+    for (const vector of vectors) {
+      this.setQuery(slot, matrix, vector);
+      const options = { ef: START_ROWS, k: START_ROWS, rows, narrow: false };
+      for (const row of this.walk(slot, matrix, graph, { ...admission, bits: 0 }, options).rows) near.add(row);
+    }
+    return Uint32Array.from(near);
+  }
+
+  #setGraph(slot: number, { entryRow, level0, m, m0, maxLevel, upper, upperIndex }: Graph): void {
+    const { visited, candidates, results, neighbours } = this.#scratch;
+    this.#exports.setGraph(level0, m0, upperIndex, upper, m, entryRow, maxLevel);
+    this.#exports.setWalkScratch(slot + visited, slot + candidates, slot + results, slot + neighbours);
   }
 
   scoreEach(slot: number, matrix: Matrix, rows: Uint32Array): Float32Array {
@@ -548,6 +605,13 @@ class MemoryKernels implements Kernels {
       scores: this.#floats.subarray(start + count, start + 2 * count),
     };
   }
+}
+
+/** Bytes that an example's query takes, with its head. */
+function keptBytes({ dim, element, levels, product }: Matrix): number {
+  const spec = levels?.spec ?? (product && ({ kind: 'product', partDim: product.partDim } as const));
+  const bytes = spec === undefined ? paddedDim(dim) * (element === 'code' ? 2 : 4) : codeShape(spec, dim).queryBytes;
+  return QUERY_HEAD + align16(bytes);
 }
 
 function sameCodes(one: Matrix, other: Matrix): boolean {

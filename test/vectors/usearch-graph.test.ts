@@ -4,7 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import usearch from 'usearch';
-import { type Admission, type Graph, KernelExpired, type Matrix, type Ranked, type WalkEnd } from '../../vectors/kernel-api.js';
+import { contextScores, discoverScores } from '../../query/discover.js';
+import { bestScore } from '../../query/recommend.js';
+import {
+  type Admission,
+  type ExampleWalk,
+  type Graph,
+  KernelExpired,
+  type Matrix,
+  type Ranked,
+  type WalkEnd,
+} from '../../vectors/kernel-api.js';
 import { chooseCodes, encodeCodes } from '../../vectors/quantize.js';
 import { referenceScore, referenceTop } from '../../vectors/reference.js';
 import { GraphFileError, graphPlan, readUsearchGraph, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
@@ -228,6 +238,114 @@ test('a walk on codes with rescoring finds what a walk on the originals finds', 
     );
   }
   assert.ok(found / 20 >= 0.97, `recall ${found / 20}`);
+});
+
+const FORMS: readonly { readonly form: ExampleWalk['form']; readonly count: number; readonly positives: number }[] = [
+  { form: 'bestScore', count: 1, positives: 1 },
+  { form: 'bestScore', count: 5, positives: 2 },
+  { form: 'discover', count: 1, positives: 0 },
+  { form: 'discover', count: 5, positives: 0 },
+  { form: 'context', count: 2, positives: 0 },
+  { form: 'context', count: 6, positives: 0 },
+];
+
+/** A walk by the next few of some vectors, as a query would have it. */
+function exampleWalkOf(at: number, { form, count, positives }: (typeof FORMS)[number]): ExampleWalk {
+  const examples = Array.from({ length: count }, (_, index) => {
+    const start = ((at * count + index) % 40) * DIM;
+    return EXAMPLES.subarray(start, start + DIM);
+  });
+  const starts = examples.filter((_, index) =>
+    form === 'bestScore' ? index < positives : form === 'discover' ? index % 2 === 1 : index % 2 === 0,
+  );
+  return { form, examples, positives, starts: form === 'discover' ? [examples[0] as Float32Array, ...starts] : starts };
+}
+
+const EXAMPLES = makeRows(40, 2);
+
+/** The scores of all rows by the pure scorers. */
+function scoresByExamples({ segment: { kernels, slot }, floats }: World, { examples, form, positives }: ExampleWalk): Float32Array {
+  const rows = Uint32Array.from({ length: ROWS }, (_, row) => row);
+  const similarities = examples.map((example) => {
+    kernels.setQuery(slot, floats, example);
+    return kernels.scoreEach(slot, floats, rows).slice();
+  });
+  const scorer = form === 'bestScore' ? bestScore(positives) : form === 'discover' ? discoverScores : contextScores;
+  return scorer(similarities, ROWS);
+}
+
+for (const form of FORMS) {
+  test(`a walk by ${form.count} examples ranks rows as the scores of ${form.form} do, and finds the best with a small ef`, () => {
+    const world = makeWorld(values, readUsearchGraph(file));
+    const { kernels, slot, everything, admit } = world.segment;
+    let found = 0;
+    for (let at = 0; at < 20; at++) {
+      const walk = exampleWalkOf(at, form);
+      const scores = scoresByExamples(world, walk);
+      const all = kernels.walkByExamples(slot, world.floats, world.graph, everything, walk, { ef: ROWS, rows: ROWS, narrow: false });
+      assert.equal(new Set(all.rows).size, ROWS);
+      const inOrder = Array.from(all.rows, (row) => scores[row] as number);
+      // Ranks hold similarities to 17 bits.
+      inOrder.forEach((score, index) => {
+        assert.ok(index === 0 || score <= (inOrder[index - 1] as number) + 2e-5, `${index}: ${score} after ${inOrder[index - 1]}`);
+      });
+      const tenth = [...scores].sort((one, other) => other - one)[9] as number;
+      for (const matrix of [world.floats, world.codes]) {
+        const some = kernels.walkByExamples(slot, matrix, world.graph, everything, walk, { ef: 100, rows: ROWS, narrow: false });
+        assert.equal(some.count, 100);
+        found += Math.min(10, some.rows.filter((row) => (scores[row] as number) >= tenth).length);
+      }
+      for (const narrow of [false, true]) {
+        const passing = kernels.walkByExamples(
+          slot,
+          world.floats,
+          world.graph,
+          admit((row) => row % 7 === 2),
+          walk,
+          { ef: 50, rows: ROWS, narrow },
+        );
+        assert.equal(passing.count, 50);
+        assert.ok(passing.rows.every((row) => row % 7 === 2));
+      }
+    }
+    assert.ok(found >= 0.95 * 400, `${found} of 400`);
+  });
+}
+
+test('a walk by examples scores few rows, once for each example, and leaves later walks as they were', () => {
+  const world = makeWorld(values, readUsearchGraph(file));
+  const { kernels, slot, everything } = world.segment;
+  const query = EXAMPLES.subarray(0, DIM);
+  const before = [...walkFloats(world, query, everything, 64, false).rows];
+  const options = { ef: 64, rows: ROWS, narrow: false };
+  const alone: ExampleWalk = { form: 'bestScore', examples: [query], positives: 1, starts: [query] };
+  const scored = (walk: ExampleWalk): number => {
+    kernels.takeScored();
+    kernels.walkByExamples(slot, world.floats, world.graph, everything, walk, options);
+    return kernels.takeScored();
+  };
+  const one = scored(alone);
+  const starts = scored({ ...alone, examples: [] });
+  assert.ok(one > 64 && one < ROWS / 2, `${one} rows`);
+  assert.equal(scored({ ...alone, examples: [query, query, query], positives: 3 }) - starts, 3 * (one - starts));
+  assert.deepEqual([...walkFloats(world, query, everything, 64, false).rows], before);
+});
+
+test('more examples than there is room for are refused, and a walk by examples stops when the time limit has passed', () => {
+  const late = makeWorld(values, readUsearchGraph(file), undefined, () => true);
+  const { kernels, slot, everything } = late.segment;
+  const example = EXAMPLES.subarray(0, DIM);
+  const walk = (count: number): ExampleWalk => ({
+    form: 'bestScore',
+    examples: Array(count).fill(example),
+    positives: count,
+    starts: [example],
+  });
+  const options = { ef: 500, rows: ROWS, narrow: false };
+  const most = kernels.examplesMax(late.floats);
+  assert.ok(most > 50 && kernels.examplesMax(late.codes) > most);
+  assert.throws(() => kernels.walkByExamples(slot, late.floats, late.graph, everything, walk(most), options), KernelExpired);
+  assert.throws(() => kernels.walkByExamples(slot, late.floats, late.graph, everything, walk(most + 1), options), RangeError);
 });
 
 test('a walk of more hops than one look at the clock stops when the time limit has passed', () => {

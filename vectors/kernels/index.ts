@@ -2,6 +2,7 @@
 
 export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admission';
 export { nearestClusters } from './clusters';
+export { setExamples } from './examples';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { maxSimTables, packTables } from './maxsim-tables';
@@ -9,6 +10,6 @@ export { fillTables, nearestCentroids } from './quantized';
 export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scanAll, scoreEach } from './scan';
-export { lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
+export { keepQuery, lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
 export { addTokens, beginTokens, bestByTokens } from './tokens';
-export { setGraph, setWalkEnd, setWalkScratch, takeHops, walk } from './walk';
+export { setGraph, setWalkEnd, setWalkScratch, takeHops, walk, walkByExamples } from './walk';

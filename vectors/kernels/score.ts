@@ -55,6 +55,29 @@ export function setMatrix(
   constant = newConstant;
 }
 
+/** Bytes before a query that `keepQuery` has kept. */
+export const QUERY_HEAD: usize = 16;
+
+/** Keeps the query set last, of so many bytes, and how it is scored. */
+export function keepQuery(at: usize, bytes: usize): void {
+  store<i32>(at, kind);
+  store<f32>(at, factor, 4);
+  store<f32>(at, cross, 8);
+  store<f32>(at, constant, 12);
+  memory.copy(at + QUERY_HEAD, query, bytes);
+}
+
+/** Takes a kept query for the matrix set last. */
+// @ts-ignore: decorator
+@inline
+export function useQuery(at: usize): void {
+  kind = load<i32>(at);
+  factor = load<f32>(at, 4);
+  cross = load<f32>(at, 8);
+  constant = load<f32>(at, 12);
+  query = at + QUERY_HEAD;
+}
+
 export function takeScored(): u32 {
   weigh();
   const count = scored;

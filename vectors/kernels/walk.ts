@@ -9,9 +9,12 @@
  * - **Walk-W4** with a spread, the walk ends as soon as the candidate to be opened lies so much farther away than the last of the wanted
  *   results (Adaptive Beam Search: arXiv 2505.15636), but not before there are `k`; and not later than with `2 * ef` results that are nearer
  *   (`1.25 * ef` in a wide walk with a filter). Rows that lie so far away when they are met enter no heap: the last of the wanted only comes nearer.
+ * - **Walk-W5** a walk with examples begins at rows near to them, as ranks lead from one place to another only where rows between them are no worse, and
+ *   ends as soon as no candidate has a better rank than the last result: many rows may have the best there is.
  */
 
 import { admitted, alive, isFiltered, wordOf } from './admission';
+import { RANKED_MAX, rankScattered } from './examples';
 import { drain, dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
 import { expired, HOPS_PER_CHECK } from './host';
 import { noteTouched, scoreScattered } from './score';
@@ -39,6 +42,9 @@ let candidateCount: u32 = 0;
 let resultCount: u32 = 0;
 let resultMax: u32 = 0;
 let batchCount: u32 = 0;
+let batchMax: u32 = BATCH;
+/** Rows are ranked by examples (Walk-W5). */
+let byExamples: bool = false;
 let bestKey: i64 = 0;
 /** The best `wanted` results, the worst of them at the root. */
 let nearestCount: u32 = 0;
@@ -99,6 +105,28 @@ export function takeHops(): u32 {
  * k at most ef, ef at most `rows`. -1: the time limit has passed.
  */
 export function walk(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
+  begin(rows, ef, k, narrow);
+  if (entryRow == NONE) return 0;
+  collect(entryRow);
+  absorb();
+  for (let level = maxLevel; level > 0; level--) descend(level);
+  return finish(rows, ef, k, narrow);
+}
+
+/** As `walk` by the examples set last, beginning at the `count` rows at `seeds` (u32), which lie in none of the walk's lists. */
+export function walkByExamples(rows: u32, seeds: usize, count: u32, ef: u32, k: u32, narrow: bool): i32 {
+  begin(rows, ef, k, narrow);
+  byExamples = true;
+  batchMax = RANKED_MAX;
+  for (let index: u32 = 0; index < count; index++) collect(load<u32>(seeds + ((<usize>index) << 2)));
+  absorb();
+  const found = finish(rows, ef, k, narrow);
+  byExamples = false;
+  batchMax = BATCH;
+  return found;
+}
+
+function begin(rows: u32, ef: u32, k: u32, narrow: bool): void {
   memory.fill(visited, 0, (<usize>((rows + 31) >> 5)) << 2);
   candidateCount = 0;
   resultCount = 0;
@@ -110,10 +138,10 @@ export function walk(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
   passedOver = false;
   batchCount = 0;
   bestKey = i64.MIN_VALUE;
-  if (entryRow == NONE) return 0;
-  collect(entryRow);
-  absorb();
-  for (let level = maxLevel; level > 0; level--) descend(level);
+}
+
+/** Level 0, from what was collected before. As `walk`. */
+function finish(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
   if (narrow ? jump() : stroll()) return -1;
   if (resultCount < ef && !spreadOut && !passedOver && scoreRest(rows)) return -1;
   // `drain` must not write over the heap that it reads.
@@ -139,7 +167,7 @@ function stroll(): bool {
   let hop: u32 = 1;
   for (; candidateCount > 0; hop++) {
     const key = load<i64>(candidates);
-    if ((resultCount == resultMax && key < load<i64>(results)) || isSpreadOut(key)) break;
+    if (isBeaten(key) || isSpreadOut(key)) break;
     if (hop % HOPS_PER_CHECK == 0 && expired()) return true;
     dropRoot<bool>(candidates, candidateCount--);
     const list = level0 + <usize>rowOf(key) * level0Words;
@@ -159,7 +187,7 @@ function jump(): bool {
   let hop: u32 = 1;
   for (; candidateCount > 0; hop++) {
     const key = load<i64>(candidates);
-    if ((resultCount == resultMax && key < load<i64>(results)) || isSpreadOut(key)) break;
+    if (isBeaten(key) || isSpreadOut(key)) break;
     if (hop % (HOPS_PER_CHECK / 4) == 0 && expired()) return true;
     dropRoot<bool>(candidates, candidateCount--);
     const list = level0 + <usize>rowOf(key) * level0Words;
@@ -190,6 +218,15 @@ function jump(): bool {
   }
   hops += hop - 1;
   return false;
+}
+
+/** Whether there are as many results as wanted, and all of them better than this candidate. */
+// @ts-ignore: decorator
+@inline
+function isBeaten(key: i64): bool {
+  if (resultCount != resultMax) return false;
+  const last = load<i64>(results);
+  return key < last || (byExamples && key >> 32 == last >> 32);
 }
 
 /** Whether a walk that is to open this candidate has found enough (Walk-W4). */
@@ -234,7 +271,7 @@ function collect(row: u32): void {
   // Without a branch: whether a row was visited is hard to foretell.
   store<u32>(batch + ((<usize>batchCount) << 2), row);
   batchCount += <u32>visit(row);
-  if (batchCount == BATCH) absorb();
+  if (batchCount == batchMax) absorb();
 }
 
 /** Scores the batch and takes its rows as candidates and, those that count, as results. */
@@ -242,7 +279,8 @@ function absorb(): void {
   const scores = batch + ((<usize>BATCH) << 2);
   const count = batchCount;
   batchCount = 0;
-  scoreScattered(batch, count, scores);
+  if (byExamples) rankScattered(batch, count, batch + ((<usize>RANKED_MAX) << 2), scores);
+  else scoreScattered(batch, count, scores);
   const reach = reachOf();
   for (let index: u32 = 0; index < count; index++) {
     const at = (<usize>index) << 2;
