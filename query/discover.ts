@@ -66,20 +66,32 @@ export function feedbackPairs(ratings: readonly number[]): FeedbackPair[] {
  * Relevance feedback, strategy naive. Examples: the target, then those that were rated. The score is a × similarity to
  * the target + c × the sum over pairs of confidence^b × (similarity to the better − to the worse one).
  */
-export function feedbackScores(ratings: readonly number[], { a, b, c }: { a: number; b: number; c: number }): ExampleScorer {
-  // What an example weighs in all of its pairs together: there are many more pairs than examples.
-  const weights = new Float64Array(ratings.length);
-  for (const { better, worse, confidence } of feedbackPairs(ratings)) {
-    const weight = c * confidence ** b;
-    (weights[better] as number) += weight;
-    (weights[worse] as number) -= weight;
-  }
+export function feedbackScores(ratings: readonly number[], strategy: FeedbackStrategy): ExampleScorer {
+  const [ofTarget, ...weights] = feedbackWeights(ratings, strategy) as [number, ...number[]];
   return ([target, ...examples], rows) => {
-    const scores = Float64Array.from(target as Float32Array, (similarity) => a * similarity);
+    const scores = Float64Array.from(target as Float32Array, (similarity) => ofTarget * similarity);
     examples.forEach((similarities, example) => {
       const weight = weights[example] as number;
       for (let row = 0; row < rows; row++) (scores[row] as number) += weight * (similarities[row] as number);
     });
     return Float32Array.from(scores);
   };
+}
+
+/** The numbers of strategy naive. */
+interface FeedbackStrategy {
+  readonly a: number;
+  readonly b: number;
+  readonly c: number;
+}
+
+/** What the similarity to the target counts, then those to the rated examples: in all of their pairs together, as there are many more pairs than examples. */
+export function feedbackWeights(ratings: readonly number[], { a, b, c }: FeedbackStrategy): number[] {
+  const weights = new Array<number>(ratings.length).fill(0);
+  for (const { better, worse, confidence } of feedbackPairs(ratings)) {
+    const weight = c * confidence ** b;
+    (weights[better] as number) += weight;
+    (weights[worse] as number) -= weight;
+  }
+  return [a, ...weights];
 }

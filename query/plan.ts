@@ -98,6 +98,8 @@ interface Scored {
 /** What decided a plan, as facts: only `explain` makes text of them. */
 export type PlanReason =
   | { readonly kind: 'nothingWanted' | 'noLiveRows' | 'noneAdmitted' | 'indexedOnly' | 'exact' | 'noGraph' | 'mostRowsWanted' }
+  /** Examples that no walk leads to, codes that cannot tell on which side of examples a row lies, or more examples than a walk can take. */
+  | { readonly kind: 'placeless' | 'coarseCodes' | 'manyExamples' }
   /** The admitted rows are fewer than `full_scan_threshold` asks to walk among. */
   | { readonly kind: 'belowThreshold'; readonly kilobytes: number }
   | { readonly kind: 'lists'; readonly count: number; readonly probes: number; readonly selectivity: number }
@@ -157,11 +159,11 @@ const FRESH_NEIGHBOURS = 0.7;
 /** Share of admitted rows below which a walk over all rows wastes too many scorings. */
 const NARROW_BELOW = 0.25;
 /** A gather is exact; a walk has to be this much cheaper to be chosen. */
-const WALK_ADVANTAGE = 0.85;
+export const WALK_ADVANTAGE = 0.85;
 /** Share of admitted rows above which reading all rows in order beats listing them. */
 const SCAN_ABOVE = 0.5;
 /** How much slower than a walk the exact way may be, for so few vectors that `full_scan_threshold` asks for it. */
-const THRESHOLD_PATIENCE = 2;
+export const THRESHOLD_PATIENCE = 2;
 /** The `hnsw_ef` for which lists know how many of them a search reads. */
 const PROBES_EF = 100;
 /** Reading a list and scoring its rows takes as long as reading so many rows one by one. */
@@ -257,6 +259,12 @@ function reasonText(why: PlanReason): string {
       return 'no graph';
     case 'mostRowsWanted':
       return 'most of the rows are wanted';
+    case 'placeless':
+      return 'the examples lead to no place in the graph';
+    case 'coarseCodes':
+      return 'codes too coarse to tell on which side of examples a row lies';
+    case 'manyExamples':
+      return 'too many examples for a walk';
     case 'belowThreshold':
       return `${Math.round(why.kilobytes)} kB are below full_scan_threshold`;
     case 'lists':
@@ -365,14 +373,14 @@ export function comparedByTokens(ef: number, k: number): number {
   return COMPARED_PER_CANDIDATE * Math.max(ef, 2 * k);
 }
 
-interface Walk extends WalkCost {
+export interface PlannedWalk extends WalkCost {
   readonly graph: 'whole' | 'value';
   readonly narrow: boolean;
 }
 
 /** There is a graph. Of walks that cost the same the one among fewer rows finds more. */
-function cheapestWalk(facts: SegmentFacts, ef: number, wanted: number): Walk {
-  const walks: Walk[] = [];
+export function cheapestWalk(facts: SegmentFacts, ef: number, wanted: number): PlannedWalk {
+  const walks: PlannedWalk[] = [];
   if (facts.hasGraph) walks.push(walkOf('whole', facts, ef, facts.admitted === null ? 1 : wanted / facts.live, null));
   if (facts.valueGraph !== null) {
     const { rows, m0, of } = facts.valueGraph;
@@ -381,7 +389,7 @@ function cheapestWalk(facts: SegmentFacts, ef: number, wanted: number): Walk {
   return walks.reduce((best, walk) => (walk.ns <= best.ns ? walk : best));
 }
 
-function walkOf(graph: Walk['graph'], facts: SegmentFacts, ef: number, selectivity: number, of: string | null): Walk {
+function walkOf(graph: PlannedWalk['graph'], facts: SegmentFacts, ef: number, selectivity: number, of: string | null): PlannedWalk {
   const narrow = selectivity < NARROW_BELOW;
   return { graph, narrow, ns: walkCost(facts, openedOf(facts, ef), selectivity, narrow), rows: facts.live, selectivity, of };
 }
@@ -426,11 +434,11 @@ function askedFor(facts: SegmentFacts): number {
   return facts.codes === null || facts.codes.oversampling === null ? facts.k : keepOf(facts, facts.codes);
 }
 
-function kilobytes(rows: number, facts: SegmentFacts): number {
+export function kilobytes(rows: number, facts: SegmentFacts): number {
   return (rows * vectorBytes(facts)) / 1024;
 }
 
-function vectorBytes(facts: SegmentFacts): number {
+export function vectorBytes(facts: SegmentFacts): number {
   return facts.dim * ELEMENT_BYTES[facts.element];
 }
 

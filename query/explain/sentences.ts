@@ -35,6 +35,12 @@ function reasonOf(why: PlanReason, scored: string, thresholdKb: number): string 
       return `The segment has no graph of this vector (yet), so ${scored}.`;
     case 'mostRowsWanted':
       return `Most of the rows are wanted, so ${scored}.`;
+    case 'placeless':
+      return `Such examples lead to no place in the graph, so ${scored}.`;
+    case 'coarseCodes':
+      return `The codes of the segment are too coarse to tell on which side of examples a row lies, so ${scored}.`;
+    case 'manyExamples':
+      return `There are too many examples for a walk of the graph, so ${scored}.`;
     case 'belowThreshold':
       return `The vectors take ${Math.round(why.kilobytes)} kB, less than \`full_scan_threshold\` (${thresholdKb} kB), so ${scored}.`;
     case 'lists': {

@@ -256,16 +256,17 @@ export class SearchNote {
   comparedWith(vector: string, rows: number): void {
     const layout = this.view.reader.vector(vector)?.layout;
     if (this.plan === 'none') this.way('pairs', 'Points that were found are compared with one of them.');
+    const isAgain = this.plan === 'walk' && !this.fellBack;
     this.vector = vector;
-    this.scoredOn = 'originals';
+    if (!isAgain) this.scoredOn = 'originals';
     if (layout?.kind === 'dense') this.bytes += rows * (layout.decoded && layout.codes !== null ? layout.codes.stride : layout.stride);
-    this.compared(rows);
+    this.compared(rows, isAgain);
   }
 
-  /** The walk has found too few, so that another way is taken. */
-  fallBack(): void {
+  /** The walk has found too few, so that another way is taken. rows: of what kind these are. */
+  fallBack(rows = 'rows'): void {
     this.fellBack = true;
-    this.reason += ' The walk found too few rows, so all that pass were scored after it.';
+    this.reason += ` The walk found too few ${rows}, so all that pass were scored after it.`;
   }
 
   /** The segment has given so many rows. */

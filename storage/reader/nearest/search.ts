@@ -134,7 +134,8 @@ export function leavesOut(view: SegmentView, snapshot: ReplicaSnapshot, space: V
   return planSegment(factsOf(view, vector, snapshot, { params: space.params, search: { params } }, 1, null)).kind === 'none';
 }
 
-function factsOf(
+/** For the plan of a segment. k: at most as many as pass. admitted: rows that pass, deleted ones included; null without a filter. */
+export function factsOf(
   view: SegmentView,
   vector: VectorReader,
   snapshot: ReplicaSnapshot,
@@ -196,7 +197,7 @@ function awaitsGraph({ config, segments }: ReplicaSnapshot, name: string): boole
   return bytes >= threshold;
 }
 
-function valueFacts(walk: ValueWalk | null): SegmentFacts['valueGraph'] {
+export function valueFacts(walk: ValueWalk | null): SegmentFacts['valueGraph'] {
   return walk && { rows: walk.rows, m0: walk.graph.m0, of: walk.of };
 }
 

@@ -1,12 +1,13 @@
 /**
  * Queries that score points by their similarities to several examples: recommendation, discovery, context, relevance
- * feedback. Every point that may be an answer is scored exactly, block of rows by block: kernels give the similarities to
- * one example after the other, and pure functions (`query/recommend.ts`, `query/discover.ts`) combine them.
+ * feedback. Points that a walk of the graph has found, or all that may be an answer, are scored exactly, block of rows by block: kernels give the
+ * similarities to one example after the other, and pure functions (`query/recommend.ts`, `query/discover.ts`) combine them.
  */
 
 import { TroupeError } from '../../../protocols/errors.js';
 import type { VectorInput, VectorValue } from '../../../protocols/model/vector.js';
-import { contextScores, discoverScores, feedbackScores } from '../../../query/discover.js';
+import { contextScores, discoverScores, feedbackScores, feedbackWeights } from '../../../query/discover.js';
+import { type ExampleForm, walkSettles } from '../../../query/example-plan.js';
 import { mergeRanked } from '../../../query/merge.js';
 import { bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
 import { similarScores } from '../../../query/shown-score.js';
@@ -22,6 +23,7 @@ import { admittedBits } from '../snapshot/admitted.js';
 import { liveRows } from '../snapshot/live-rows.js';
 import { hasVector, type ReplicaSnapshot, type SegmentView } from '../snapshot/snapshot-view.js';
 import { vectorSpace } from '../snapshot/vector-space.js';
+import { type ExampleTask, exampleTask, likelyExampleRows } from './example-walk.js';
 
 /** Rows scored at once: their similarities to some examples stay in the processor's cache. */
 const BLOCK_ROWS = 4096;
@@ -42,9 +44,17 @@ export function exampleHits(
   candidates: Candidates | null,
 ): Hit[] {
   const space = vectorSpace(snapshots, node.using);
-  const { examples, scorer } = scoringOf(query);
+  const { examples, form, scorer } = scoringOf(query);
   const values = examples.map(resolvedValue);
   const blockRows = Math.max(1, Math.min(BLOCK_ROWS, Math.floor(BLOCK_SCORES / Math.max(1, values.length))));
+  const isWalkable = candidates === null && snapshots.some(({ segments }) => segments.length > 0);
+  const task = isWalkable ? exampleTask(space, node, form, values) : null;
+  const allRows = (view: SegmentView): Uint32Array => {
+    const rows = wantedRows(view, node, candidates);
+    const [first] = values;
+    if (first !== undefined) view.reader.deadline.claim(scoringWork(view, space, first, rows.length, values.length));
+    return rows;
+  };
   const lists = snapshots.flatMap((snapshot) =>
     snapshot.segments.map((view) => {
       // A value that does not fit is refused, also where there is no row to compare it with.
@@ -53,10 +63,7 @@ export function exampleHits(
         scoreRows(view, space, value, NO_ROWS);
       });
       const note = explaining()?.of(view);
-      note?.way('examples', 'Scores by examples are exact: every row that may be an answer is compared with each example.');
-      const rows = leavesOut(view, snapshot, space, node.params) ? NO_ROWS : wantedRows(view, node, candidates);
-      const [first] = values;
-      if (first !== undefined) view.reader.deadline.claim(scoringWork(view, space, first, rows.length, values.length));
+      note?.way('examples', 'Every row that may be an answer is compared with each example.');
       const score = (block: Uint32Array): Float32Array => {
         const similarities = values.map((value) => {
           view.reader.deadline.check();
@@ -64,12 +71,28 @@ export function exampleHits(
         });
         return scorer(similarities, block.length);
       };
-      const best = bestHits(view, rows, { k: node.limit + node.offset, blockRows }, score);
+      const bestOf = (rows: Uint32Array): Hit[] => bestHits(view, rows, { k: node.limit + node.offset, blockRows }, score);
+      const best = leavesOut(view, snapshot, space, node.params) ? [] : (walkedHits(view, snapshot, task, bestOf) ?? bestOf(allRows(view)));
       note?.answered('hits', best.length);
       return best;
     }),
   );
   return mergeRanked(lists, { ...node, better: 'larger' });
+}
+
+/** The best of the rows that a walk has found; null: all rows are to be scored. */
+function walkedHits(
+  view: SegmentView,
+  snapshot: ReplicaSnapshot,
+  task: ExampleTask | null,
+  bestOf: (rows: Uint32Array) => Hit[],
+): Hit[] | null {
+  const found = task && likelyExampleRows(view, snapshot, task);
+  if (task === null || found === null) return null;
+  const best = bestOf(found);
+  if (walkSettles(task.search, best.at(-1)?.score ?? 0)) return best;
+  explaining()?.of(view).fallBack('rows within the context');
+  return null;
 }
 
 /** The best k of the rows, which are scored block by block. */
@@ -91,21 +114,25 @@ function bestHits(
 }
 
 /** The examples in the order in which the scorer takes their similarities. */
-function scoringOf(query: ExampleQuery): { examples: readonly VectorInput[]; scorer: ExampleScorer } {
+function scoringOf(query: ExampleQuery): { examples: readonly VectorInput[]; form: ExampleForm; scorer: ExampleScorer } {
   switch (query.kind) {
     case 'recommend': {
       const { positive, negative, strategy } = query;
-      const scorer = strategy === 'sum_scores' ? sumScores(positive.length) : bestScore(positive.length);
-      return { examples: [...positive, ...negative], scorer };
+      const examples = [...positive, ...negative];
+      if (strategy !== 'sum_scores')
+        return { examples, form: { kind: 'bestScore', positives: positive.length }, scorer: bestScore(positive.length) };
+      const weights = examples.map((_, at) => (at < positive.length ? 1 : -1));
+      return { examples, form: { kind: 'sum', weights }, scorer: sumScores(positive.length) };
     }
     case 'discover':
-      return { examples: [query.target, ...pairsOf(query.context)], scorer: discoverScores };
+      return { examples: [query.target, ...pairsOf(query.context)], form: { kind: 'discover' }, scorer: discoverScores };
     case 'context':
-      return { examples: pairsOf(query.pairs), scorer: contextScores };
+      return { examples: pairsOf(query.pairs), form: { kind: 'context' }, scorer: contextScores };
     case 'relevanceFeedback': {
       const { target, feedback, strategy } = query;
       const ratings = feedback.map(({ score }) => score);
-      return { examples: [target, ...feedback.map(({ example }) => example)], scorer: feedbackScores(ratings, strategy) };
+      const form: ExampleForm = { kind: 'sum', weights: feedbackWeights(ratings, strategy) };
+      return { examples: [target, ...feedback.map(({ example }) => example)], form, scorer: feedbackScores(ratings, strategy) };
     }
     default:
       return query satisfies never;
