@@ -216,7 +216,7 @@ export class SearchNote {
   planned(vector: string, facts: SegmentFacts, plan: SegmentPlan): void {
     this.vector = vector;
     this.matches = facts.admitted ?? facts.live;
-    this.way(plan.kind, planSentence(plan, facts));
+    this.way(plan.kind === 'tokenLists' ? 'token_lists' : plan.kind, planSentence(plan, facts));
     if (plan.kind === 'none') return;
     this.ef = plan.kind === 'walk' ? plan.ef : null;
     this.scoredOn = plan.useCodes ? 'codes' : 'originals';

@@ -40,10 +40,11 @@ export function nearestMulti(
   const all = { ...facts, live: rows.length };
   const plan = planSegment(all);
   const note = explaining()?.of(view);
-  if (note?.plan !== 'tokenLists') {
+  if (note?.plan !== 'token_lists') {
+    const why = note?.reason || 'The segment has no lists of its token vectors.';
     note?.planned(space.name, all, plan);
     note?.mark('plan');
-    if (plan.kind !== 'none') note?.way('multi', `Each of the ${rows.length} rows that pass is compared with each vector of the query.`);
+    if (plan.kind !== 'none') note?.way('multi', `Each of the ${rows.length} rows that pass is compared with each vector of the query. ${why}`);
   }
   view.reader.deadline.claim(scoringWork(view, space, { kind: 'multi', values: query, dim: space.params.size }, rows.length, 1));
   return plan.kind === 'none' ? [] : bestHits(view, vector, space, query, { rows, plan, k: facts.k });
@@ -75,10 +76,10 @@ function likelyRows(
   const lists = { count, probes, vectors: raggedOf(layout).itemCapacity, queryVectors: query.length / layout.dim };
   const listed: SegmentFacts = { ...facts, admitted, tokenLists: lists };
   const plan = planSegment(listed);
-  if (plan.kind !== 'tokenLists') return null;
-  seePlan(plan);
   const note = explaining()?.of(view);
   note?.planned(space.name, listed, plan);
+  if (plan.kind !== 'tokenLists') return null;
+  seePlan(plan);
   note?.mark('plan');
   deadline.claim({ kind: 'planned', ns: planNs(listed, plan) });
   try {

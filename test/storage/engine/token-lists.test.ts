@@ -87,11 +87,13 @@ for (const distance of ['Cosine', 'Euclid', 'Dot', 'Manhattan'] as const) {
   test(`${distance}: searches compare some of the rows, and find what is nearest`, async () => {
     const fixture = await collectionOf(tokenConfig({ distance }));
     const { search } = query(fixture, { query: QUERIES[0] });
-    assert.equal(search.plan, 'tokenLists', search.reason);
+    assert.equal(search.plan, 'token_lists', search.reason);
     assert.ok(search.rows_scored < ROWS / 2, `${search.rows_scored} rows scored`);
     const recall = recallOf(fixture);
     assert.ok(recall >= 0.95, `recall ${recall}`);
-    assert.equal(query(fixture, { query: QUERIES[0], params: { exact: true } }).search.plan, 'multi');
+    const exact = query(fixture, { query: QUERIES[0], params: { exact: true } }).search;
+    assert.equal(exact.plan, 'multi');
+    assert.match(exact.reason, /compared with each vector of the query\. The request asks for an exact search/);
   });
 }
 
@@ -123,7 +125,7 @@ test('a filter leaves out rows in lists, and as many points come back as match',
   const fixture = await collectionOf(tokenConfig());
   const half = { must: [{ key: 'n', range: { lt: ROWS / 2 } }] };
   const { ids, search } = query(fixture, { query: QUERIES[2], filter: half });
-  assert.equal(search.plan, 'tokenLists', search.reason);
+  assert.equal(search.plan, 'token_lists', search.reason);
   assert.ok(ids.length === LIMIT && ids.every((id) => id < ROWS / 2));
   const recall = recallOf(fixture, half);
   assert.ok(recall >= 0.95, `recall ${recall}`);
@@ -138,7 +140,7 @@ test('a segment whose lists lead to too few rows compares all of them', async ()
   const fixture = await collectionOf(tokenConfig({ distance: 'Euclid' }), [...TEXTS, ...own]);
   const filter = { must: [{ key: 'n', range: { gte: ROWS } }] };
   const { ids, search } = query(fixture, { query: QUERIES[4], filter });
-  assert.deepEqual([search.plan, search.fell_back, ids.length], ['tokenLists', true, LIMIT]);
+  assert.deepEqual([search.plan, search.fell_back, ids.length], ['token_lists', true, LIMIT]);
 });
 
 test('deleted points, points without the vector and the point that is asked by are not found', async () => {
@@ -146,18 +148,18 @@ test('deleted points, points without the vector and the point that is asked by a
   const [best, second] = query(fixture, { query: QUERIES[3] }).ids as [number, number];
   fixture.delete(best);
   const { ids, search } = query(fixture, { query: QUERIES[3] });
-  assert.equal(search.plan, 'tokenLists');
+  assert.equal(search.plan, 'token_lists');
   assert.equal(ids[0], second);
   assert.ok(!ids.includes(best));
   const alike = query(fixture, { query: 12 });
-  assert.equal(alike.search.plan, 'tokenLists');
+  assert.equal(alike.search.plan, 'token_lists');
   assert.ok(!alike.ids.includes(12) && alike.ids.every((id) => id % 100 !== 7));
 });
 
 test('lists are of use with codes that were asked for, of 8 bits, and with halves', async () => {
   for (const setting of [{ quantization: { scalar: { type: 'int8' } } }, { datatype: 'float16' }] as readonly Setting[]) {
     const fixture = await collectionOf(tokenConfig(setting));
-    assert.equal(query(fixture, { query: QUERIES[0] }).search.plan, 'tokenLists');
+    assert.equal(query(fixture, { query: QUERIES[0] }).search.plan, 'token_lists');
     const recall = recallOf(fixture);
     assert.ok(recall >= 0.93, `${JSON.stringify(setting)}: recall ${recall}`);
   }

@@ -21,6 +21,7 @@ function inputs(state: OptimizerState): OptimizerMessage[] {
     { kind: 'configure', config: CONFIG, nowMs },
     { kind: 'wake', nowMs },
     { kind: 'granted', id: wantedOf(state)?.id ?? 0, threads: 1, nowMs },
+    { kind: 'lacksRoom', id: wantedOf(state)?.id ?? 0, leftBytes: 100_000, nowMs },
     { kind: 'progress', id, progress: { stage: 'reading', done: 1, total: 2 } },
     ...[DUE, DONE].map((stats) => ({ kind: 'built', id, report: { rows: 1, milliseconds: 1, graphs: [] }, stats, nowMs }) as const),
     { kind: 'buildFailed', id, error: { code: 'storage', detail: 'the disk is full' }, nowMs },
