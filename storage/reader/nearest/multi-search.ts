@@ -44,7 +44,8 @@ export function nearestMulti(
     const why = note?.reason || 'The segment has no lists of its token vectors.';
     note?.planned(space.name, all, plan);
     note?.mark('plan');
-    if (plan.kind !== 'none') note?.way('multi', `Each of the ${rows.length} rows that pass is compared with each vector of the query. ${why}`);
+    if (plan.kind !== 'none')
+      note?.way('multi', `Each of the ${rows.length} rows that pass is compared with each vector of the query. ${why}`);
   }
   view.reader.deadline.claim(scoringWork(view, space, { kind: 'multi', values: query, dim: space.params.size }, rows.length, 1));
   return plan.kind === 'none' ? [] : bestHits(view, vector, space, query, { rows, plan, k: facts.k });
