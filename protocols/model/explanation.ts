@@ -57,7 +57,7 @@ export interface ExplainedSearch {
   readonly ef: number | null;
   /** Rows of the graph whose neighbours were looked at. */
   readonly hops: number | null;
-  /** The walk found too few, and another way was taken after it. */
+  /** Too few were found, and another way was taken after it. */
   readonly fell_back: boolean;
   readonly scored_on: 'codes' | 'originals' | null;
   readonly rows_scored: number;

@@ -263,10 +263,10 @@ export class SearchNote {
     this.compared(rows, isAgain);
   }
 
-  /** The walk has found too few, so that another way is taken. rows: of what kind these are. */
+  /** Too few were found, so that another way is taken. rows: of what kind these are. */
   fallBack(rows = 'rows'): void {
     this.fellBack = true;
-    this.reason += ` The walk found too few ${rows}, so all that pass were scored after it.`;
+    this.reason += ` Too few ${rows} were found so, and all that pass were scored after it.`;
   }
 
   /** The segment has given so many rows. */
