@@ -3,7 +3,7 @@
  * over all clusters. A code is put into the nearest cluster of the nearest groups, which is nearly always the nearest of all, for some √n comparisons.
  */
 
-import { type ClusterKernels, clusterKernels } from './kernels.js';
+import { type ClusterKernels, clusterKernels } from './own-kernels.js';
 
 /** Lloyd's iterations of groups and of their clusters, and of all clusters after that; further ones change little. */
 const ITERATIONS = 4;

@@ -3,7 +3,7 @@
  * infinities and NaN, which JSON has not, as `null`. The kernels print (`vectors/kernels/print.ts`).
  */
 
-import { type FloatPrinter, floatPrinter } from '../../vectors/kernels.js';
+import { type FloatPrinter, floatPrinter } from '../../vectors/own-kernels.js';
 
 let printer: FloatPrinter | undefined;
 const single = new Float32Array(1);

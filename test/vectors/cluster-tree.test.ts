@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ClusterTree } from '../../vectors/cluster-tree.js';
-import { clusterKernels } from '../../vectors/kernels.js';
+import { clusterKernels } from '../../vectors/own-kernels.js';
 import { randomOf, SEED } from './segment.js';
 
 const noPause = async (): Promise<void> => {};

@@ -1,4 +1,4 @@
-/** What the compiled module exports. See `vectors/kernels.ts` for the caller. */
+/** What the compiled module exports. See `vectors/kernels.ts` and `vectors/own-kernels.ts` for the callers. */
 
 export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admission';
 export { nearestClusters } from './clusters';

@@ -6,7 +6,7 @@
  * bits. The form is that of JavaScript: no exponent from 1e-6 below 1e21.
  */
 
-/** Powers of ten from 10^POWER_MIN, 64 bits each, rounded up: written by `floatPrinter` in `vectors/kernels.ts`. */
+/** Powers of ten from 10^POWER_MIN, 64 bits each, rounded up: written by `floatPrinter` in `vectors/own-kernels.ts`. */
 let powers: usize = 0;
 /** Text of 00 to 99. */
 let pairs: usize = 0;

@@ -5,7 +5,7 @@
  * Training and coding run in a WebAssembly memory of their own: distances to 256 centroids are most of their work.
  */
 
-import { type CentroidKernels, centroidKernels } from '../kernels.js';
+import { type CentroidKernels, centroidKernels } from '../own-kernels.js';
 import { CENTROIDS, partCount } from '../quantizer-spec.js';
 
 /** Rows of a sample that centroids are found from: some 20 for each, fewer of very long vectors. */
