@@ -6,7 +6,7 @@
 
 import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
 import { possibleScore, shownScore } from '../../../query/shown-score.js';
-import { KernelExpired, type Matrix, type Ranked } from '../../../vectors/kernel-api.js';
+import type { Matrix, Ranked } from '../../../vectors/kernel-api.js';
 import { maxSimilarity } from '../../../vectors/max-similarity.js';
 import { TopRows } from '../../../vectors/top-rows.js';
 import { maxSimInterval } from '../../../vectors/unclipped.js';
@@ -14,13 +14,13 @@ import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
 import { seePlan } from '../../explain/seen-plans.js';
 import { raggedOf } from '../../segment/ragged.js';
-import { timeLimitReached } from '../../threads/deadline.js';
-import { admittedBits } from '../snapshot/admitted.js';
+import { admittedBits, countedAdmission } from '../snapshot/admitted.js';
 import { liveRows } from '../snapshot/live-rows.js';
 import { hasVector, type SegmentView, type VectorReader } from '../snapshot/snapshot-view.js';
 import type { DenseSpace } from '../snapshot/vector-space.js';
 import { type Hit, hitOf } from './hit.js';
 import { type NearestSearch, scoringWork } from './search.js';
+import { withinTime } from './within-time.js';
 
 /** The k best of a segment. query: Float32Array [vectors, dim], as the rows are compared with it. facts: of the segment, without a filter. */
 export function nearestMulti(
@@ -71,8 +71,7 @@ function likelyRows(
   const { codes, layout, tokenLists } = vector;
   if (tokenLists === null || codes === null || layout.tokenLists === null) return null;
   const { deadline, kernels, slot } = view.reader;
-  const admission = view.admission(bits);
-  const admitted = bits === null ? null : kernels.countPassing(view.rows, admission);
+  const { admission, admitted } = countedAdmission(view, bits);
   const { count, probes } = layout.tokenLists;
   const lists = { count, probes, vectors: raggedOf(layout).itemCapacity, queryVectors: query.length / layout.dim };
   const listed: SegmentFacts = { ...facts, admitted, tokenLists: lists };
@@ -83,18 +82,13 @@ function likelyRows(
   seePlan(plan);
   note?.mark('plan');
   deadline.claim({ kind: 'planned', ns: planNs(listed, plan) });
-  try {
-    const options = { probes: plan.probes, keep: plan.compared, rows: view.rows };
-    const ranked = kernels.byTokens(slot, codes, tokenLists, query, admission, options);
-    const rows = ranked.rows.slice().filter((row) => !isOwn(view, search, row));
-    note?.mark('token_lists');
-    if (rows.length >= Math.min(facts.k, admitted ?? view.rows)) return { rows, plan };
-    note?.fallBack();
-    return null;
-  } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimitReached();
-    throw error;
-  }
+  const options = { probes: plan.probes, keep: plan.compared, rows: view.rows };
+  const ranked = withinTime(() => kernels.byTokens(slot, codes, tokenLists, query, admission, options));
+  const rows = ranked.rows.slice().filter((row) => !isOwn(view, search, row));
+  note?.mark('token_lists');
+  if (rows.length >= Math.min(facts.k, admitted ?? view.rows)) return { rows, plan };
+  note?.fallBack();
+  return null;
 }
 
 function isOwn(view: SegmentView, { own }: NearestSearch, row: number): boolean {
@@ -190,12 +184,7 @@ function scoreRows(view: SegmentView, vector: VectorReader, space: DenseSpace, q
 function scoreBy(matrix: Matrix, view: SegmentView, vector: VectorReader, query: Float32Array, rows: Uint32Array): Float32Array {
   const { kernels, slot, handle } = view.reader;
   new Uint32Array(handle.memory.buffer, slot + handle.layout.scratch.rows, rows.length).set(rows);
-  try {
-    return kernels.maxSim(slot, matrix, raggedOf(vector.layout).offsets, rows.length, query);
-  } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimitReached();
-    throw error;
-  }
+  return withinTime(() => kernels.maxSim(slot, matrix, raggedOf(vector.layout).offsets, rows.length, query));
 }
 
 /** Bytes are stored as given, so their lengths have to be divided out: a plain loop, as it is rare. */

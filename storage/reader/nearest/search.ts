@@ -13,7 +13,7 @@ import { mergeRanked, type Page } from '../../../query/merge.js';
 import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
 import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
-import { type Admission, KernelExpired, type Kernels, type Matrix, type Ranked, type WalkEnd } from '../../../vectors/kernel-api.js';
+import type { Admission, Kernels, Matrix, Ranked, WalkEnd } from '../../../vectors/kernel-api.js';
 import { endsByDistance, walkEnd } from '../../../vectors/walk-end.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
@@ -21,9 +21,8 @@ import { seePlan } from '../../explain/seen-plans.js';
 import { graphSettings, indexingThresholdBytes } from '../../segment/graph-settings.js';
 import { itemBytes, residentOffset } from '../../segment/layout.js';
 import { elementOf } from '../../segment/plans.js';
-import { timeLimitReached } from '../../threads/deadline.js';
 import type { FoundRow } from '../query/points.js';
-import { admittedBits } from '../snapshot/admitted.js';
+import { admittedBits, countedAdmission } from '../snapshot/admitted.js';
 import { rankListed } from '../snapshot/filed-lists.js';
 import { rankFiled, stagingMatrix } from '../snapshot/filed-originals.js';
 import { codeFacts } from '../snapshot/quantized.js';
@@ -35,6 +34,7 @@ import { type Hit, hitOf } from './hit.js';
 import { nearestMulti, scoreMultiRows } from './multi-search.js';
 import { profileOf } from './profile-of.js';
 import { nearestSparse, ROW_COST, scoreSparseRows } from './sparse-search.js';
+import { withinTime } from './within-time.js';
 
 /** What nearest points are wanted. */
 export interface NearestSearch {
@@ -99,8 +99,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   if (vector === undefined || view.rows === 0) return [];
   view.reader.deadline.check();
   const bits = admittedBits(view, vector, task.search.filter);
-  const admission = view.admission(bits);
-  const admitted = bits === null ? null : view.reader.kernels.countPassing(view.rows, admission);
+  const { admission, admitted } = countedAdmission(view, bits);
   const k = Math.min(task.k, admitted ?? view.rows);
   const values = valueWalkFor(view, vector, task.search.filter);
   const facts = { ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) };
@@ -114,17 +113,14 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   view.reader.deadline.claim({ kind: 'planned', ns: planNs(facts, plan) });
   const ofValue = plan.kind === 'walk' && plan.graph === 'value' && values !== null;
   const walked = ofValue ? { ...vector, graph: values.graph } : vector;
-  try {
+  return withinTime(() => {
     const found =
       task.params.datatype === 'uint8' && task.params.distance === 'Cosine'
         ? scanUint8Cosine(view, vector, task, bits, k)
         : hits(view, task, runPlan(view, walked, task, plan, admission, k), plan.useCodes && !plan.rescore);
     note?.answered('hits', found.length);
     return found;
-  } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimitReached();
-    throw error;
-  }
+  });
 }
 
 /** Whether the query leaves out the segment, as `indexed_only` asks of rows without a graph. Sparse and multivectors have none. */
@@ -449,14 +445,11 @@ function presentScores(
     return Float32Array.from(rows, (row) => halfScore(distance, values, view.denseOf(name, row) as Float32Array));
   const { kernels, slot } = view.reader;
   const { original } = vector;
-  try {
+  return withinTime(() => {
     if (original === null) return filedScores(view, vector, distance, values, rows);
     kernels.setQuery(slot, original, values);
     return kernels.scoreEach(slot, original, rows).map((raw) => shownScore(distance, raw));
-  } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimitReached();
-    throw error;
-  }
+  });
 }
 
 function filedScores(

@@ -5,13 +5,14 @@ import type { SearchParams } from '../../../protocols/model/query.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { type ExampleForm, type ExampleSearch, exampleFacts, exampleSearch, planExamples } from '../../../query/example-plan.js';
 import { planNs, type SegmentPlan } from '../../../query/plan.js';
-import { type Admission, type Graph, KernelExpired, type Matrix, type Metric, type Ranked } from '../../../vectors/kernel-api.js';
+import type { Admission, Graph, Matrix, Ranked } from '../../../vectors/kernel-api.js';
 import { explaining } from '../../explain/explainer.js';
 import { seePlan } from '../../explain/seen-plans.js';
+import { metricOf } from '../../segment/layout.js';
 import { elementOf } from '../../segment/plans.js';
-import { timeLimitReached } from '../../threads/deadline.js';
 import { factsOf, valueFacts } from '../nearest/search.js';
-import { admittedBits } from '../snapshot/admitted.js';
+import { withinTime } from '../nearest/within-time.js';
+import { admittedBits, countedAdmission } from '../snapshot/admitted.js';
 import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js';
 import { valueWalkFor } from '../snapshot/value-graphs.js';
 import { comparedValues, type DenseSpace, type VectorSpace } from '../snapshot/vector-space.js';
@@ -41,11 +42,9 @@ export function exampleTask(
   const examples = values.map((value) =>
     comparedValues(space, value.kind === 'sparse' ? value : { ...value, values: value.values.slice() }),
   );
-  const search = exampleSearch(form, examples, METRIC_OF[space.distance]);
+  const search = exampleSearch(form, examples, metricOf(space.distance));
   return { space, filter, params, k: limit + offset, count: values.length, search };
 }
-
-const METRIC_OF: Record<DenseSpace['distance'], Metric> = { Cosine: 'dot', Dot: 'dot', Euclid: 'l2', Manhattan: 'l1' };
 
 /** Rows that may be the best, ascending; null: all that pass are to be scored. Errors: `timeout`. */
 export function likelyExampleRows(view: SegmentView, snapshot: ReplicaSnapshot, task: ExampleTask): Uint32Array | null {
@@ -55,8 +54,7 @@ export function likelyExampleRows(view: SegmentView, snapshot: ReplicaSnapshot, 
   const { deadline, kernels } = view.reader;
   deadline.check();
   const bits = admittedBits(view, vector, filter);
-  const admission = view.admission(bits);
-  const admitted = bits === null ? null : kernels.countPassing(view.rows, admission);
+  const { admission, admitted } = countedAdmission(view, bits);
   const values = valueWalkFor(view, vector, filter);
   const known = factsOf(view, vector, snapshot, { params: space.params, search: { params } }, Math.min(k, admitted ?? view.rows), admitted);
   const facts = exampleFacts({ ...known, valueGraph: valueFacts(values) }, search);
@@ -73,14 +71,9 @@ export function likelyExampleRows(view: SegmentView, snapshot: ReplicaSnapshot, 
   deadline.claim({ kind: 'planned', ns: planNs(facts, plan) });
   const graph = plan.graph === 'value' && values !== null ? values.graph : vector.graph;
   if (graph === null) return null;
-  try {
-    const found = walked(view, matrix, { admission, graph }, search, plan);
-    note?.scored('walk', matrix.stride);
-    if (found.count >= facts.k || found.count >= kernels.countAdmitted(view.rows, admission)) return found.rows.slice().sort();
-  } catch (error) {
-    if (error instanceof KernelExpired) throw timeLimitReached();
-    throw error;
-  }
+  const found = withinTime(() => walked(view, matrix, { admission, graph }, search, plan));
+  note?.scored('walk', matrix.stride);
+  if (found.count >= facts.k || found.count >= kernels.countAdmitted(view.rows, admission)) return found.rows.slice().sort();
   note?.fallBack();
   return null;
 }

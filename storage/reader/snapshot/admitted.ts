@@ -2,6 +2,7 @@
 
 import type { Filter } from '../../../protocols/model/filter.js';
 import { clearBehind, fullBits, intersect, wordCount } from '../../../query/filter/bits.js';
+import type { Admission } from '../../../vectors/kernel-api.js';
 import { filterBits } from './filter-source.js';
 import type { SegmentView, VectorReader } from './snapshot-view.js';
 
@@ -13,6 +14,12 @@ export function admittedBits(view: SegmentView, vector: VectorReader, filter: Fi
   clearBehind(present, view.rows);
   if (bits !== null) intersect(present, bits);
   return present;
+}
+
+/** Admission of the rows in `bits` (null: all), and how many these are, deleted ones included; null: all. Valid as `SegmentView.admission` is. */
+export function countedAdmission(view: SegmentView, bits: Uint32Array | null): { admission: Admission; admitted: number | null } {
+  const admission = view.admission(bits);
+  return { admission, admitted: bits === null ? null : view.reader.kernels.countPassing(view.rows, admission) };
 }
 
 /** Without rows that are another shard's: plans are made by how many rows count. */
