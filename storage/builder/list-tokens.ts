@@ -2,7 +2,7 @@
 
 import { comparedByTokens, TOKEN_PROBES } from '../../query/plan.js';
 import { ClusterTree } from '../../vectors/cluster-tree.js';
-import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
+import type { Kernels, Matrix, TokenLists } from '../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
 import { TopRows } from '../../vectors/top-rows.js';
 import { codeMatrix } from '../segment/code-matrix.js';
@@ -12,6 +12,7 @@ import { openTokenLists } from '../segment/token-lists.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { builderSlot } from './draft-matrices.js';
+import { writeStarts } from './make-lists.js';
 import { presentRows, readFloatRange, spreadRows } from './matrix.js';
 
 /** Token vectors of the sample for each list. */
@@ -36,7 +37,7 @@ const LOOKED_AT_MAX = 0.125;
 export async function listTokens(draft: SegmentDraft, vector: VectorLayout, control: BuildControl): Promise<VectorLayout> {
   const { codes, tokenLists: room } = vector;
   if (room === null || codes === null) return { ...vector, tokenLists: null };
-  const listed = { ...vector, tokenLists: await fillLists(draft, vector, { codes, room }, control) };
+  const listed: ListedVector = { ...vector, codes, tokenLists: await fillLists(draft, vector, { codes, room }, control) };
   const probes = await probesOf(draft, listed, control);
   return { ...listed, tokenLists: probes === null ? null : { ...listed.tokenLists, probes } };
 }
@@ -74,9 +75,8 @@ async function fillLists(
 
 /** Writes the entries list by list, those of each in the order of the rows. */
 function writeEntries(memory: WebAssembly.Memory, lists: TokenListsLayout, offsets: Uint32Array, listOf: Uint32Array): void {
-  const starts = new Uint32Array(memory.buffer, lists.starts, lists.count + 1).fill(0);
-  for (const list of listOf) starts[list + 1] = (starts[list + 1] as number) + 1;
-  for (let list = 1; list <= lists.count; list++) starts[list] = (starts[list] as number) + (starts[list - 1] as number);
+  const starts = new Uint32Array(memory.buffer, lists.starts, lists.count + 1);
+  writeStarts(starts, listOf);
   const next = starts.slice();
   const items = new Uint32Array(memory.buffer, lists.items, listOf.length);
   const rows = new Uint32Array(memory.buffer, lists.rows, listOf.length);
@@ -92,8 +92,8 @@ function writeEntries(memory: WebAssembly.Memory, lists: TokenListsLayout, offse
 }
 
 /** The fewest lists, in steps of half as many again, that lead to `COVERED` of the nearest rows; null: too many. */
-async function probesOf(draft: SegmentDraft, vector: VectorLayout, control: BuildControl): Promise<number | null> {
-  const trial = new TokenTrial(draft, vector);
+async function probesOf(draft: SegmentDraft, listed: ListedVector, control: BuildControl): Promise<number | null> {
+  const trial = new TokenTrial(draft, listed);
   const queries: TrialQuery[] = [];
   for (const row of trial.queryRows()) {
     control.progress('trying lists of token vectors', queries.length, QUERIES.most);
@@ -104,9 +104,12 @@ async function probesOf(draft: SegmentDraft, vector: VectorLayout, control: Buil
     const { covered, lookedAt } = trial.look(queries, probes);
     if (lookedAt > LOOKED_AT_MAX) return null;
     if (covered >= COVERED) return probes;
-    if (probes >= trial.lists) return null;
+    if (probes >= listed.tokenLists.count) return null;
   }
 }
+
+/** Codes and lists are in their places. */
+type ListedVector = VectorLayout & { readonly codes: CodesLayout; readonly tokenLists: TokenListsLayout };
 
 /** A row's vectors as a query, and the rows that are nearest to it. */
 interface TrialQuery {
@@ -120,23 +123,21 @@ class TokenTrial {
   private readonly kernels: Kernels;
   private readonly slot: number;
   private readonly codes: Matrix;
+  private readonly lists: TokenLists;
   private readonly offsets: Uint32Array;
   private readonly present: Uint32Array;
 
   constructor(
     private readonly draft: SegmentDraft,
-    private readonly vector: VectorLayout,
+    private readonly vector: ListedVector,
   ) {
     const { layout, memory, rows } = draft;
     this.kernels = instantiateKernels(memory, () => false, layout.scratch);
     this.slot = builderSlot(layout);
-    this.codes = codeMatrix(memory, vector, vector.codes as CodesLayout);
+    this.codes = codeMatrix(memory, vector, vector.codes);
+    this.lists = openTokenLists(memory, vector) as TokenLists;
     this.offsets = itemOffsets(memory, vector, rows);
     this.present = presentRows(memory, vector, rows);
-  }
-
-  get lists(): number {
-    return this.vector.tokenLists?.count ?? 0;
   }
 
   queryRows(): Uint32Array {
@@ -168,9 +169,7 @@ class TokenTrial {
 
   /** The part of the nearest rows that so many lists lead to, and of all token vectors that are looked at for a vector of a query. */
   look(queries: readonly TrialQuery[], probes: number): { readonly covered: number; readonly lookedAt: number } {
-    const { codes, draft, kernels, slot, vector } = this;
-    const lists = openTokenLists(draft.memory, vector);
-    if (lists === null) throw new Error(`no lists of token vectors of '${vector.name}'`);
+    const { codes, draft, kernels, lists, slot, vector } = this;
     const admission = { deletedAt: draft.layout.deletedAt, seq: 0, bits: 0 };
     const keep = comparedByTokens(TOKEN_PROBES.ef, TOKEN_PROBES.k) + 1;
     let [found, wanted, vectors] = [0, 0, 0];
