@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import { openGrpc } from '../common/grpc-lane.js';
-import type { Lane } from '../common/lane.js';
+import { answerOn, type Lane } from '../common/lane.js';
 import { cpuSeconds, diskMegabytes, memory, peakMegabytes } from '../common/measure.js';
 import type { MeasuredRow } from '../common/measured-row.js';
 import { upsertMessage } from '../common/protobuf.js';
@@ -147,15 +147,11 @@ async function upload({ count, tokens }: LargeSettings, data: LargeRows, node: R
 }
 
 /** False: the node has no memory for more points before it has built what it has. Errors: every other refusal. */
-function sent(lane: Lane, request: Buffer): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const answered = ({ good, bytes }: { readonly good: boolean; readonly bytes: Buffer }) => {
-      const text = good ? '' : bytes.toString('latin1').slice(0, 500);
-      if (good || text.startsWith(OUT_OF_MEMORY)) resolve(good);
-      else reject(new Error(text));
-    };
-    lane.send(request, answered, reject);
-  });
+async function sent(lane: Lane, request: Buffer): Promise<boolean> {
+  const { bytes, good } = await answerOn(lane, request);
+  const text = good ? '' : bytes.toString('latin1').slice(0, 500);
+  if (!good && !text.startsWith(OUT_OF_MEMORY)) throw new Error(text);
+  return good;
 }
 
 async function segmentsOf(client: RestClient): Promise<number> {
