@@ -3,12 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import type { CollectionConfig, Distance, FieldSchema, QuantizationConfig } from '../../../protocols/model/collection.js';
-import type { ExplainedSearch, ExplainRequest } from '../../../protocols/model/explanation.js';
 import { listsToRead, writeStarts } from '../../../storage/builder/make-lists.js';
-import { runRead } from '../../../storage/reader/operations.js';
 import { listReads } from '../../../storage/reader/snapshot/filed-lists.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
-import { CollectionFixture, configOf, contextOf, randomOf, type TestPoint } from './collection-fixture.js';
+import { CollectionFixture, configOf, randomOf, type TestPoint } from './collection-fixture.js';
+import { type ExplainedAnswer, explainedQuery } from './explained-query.js';
 
 /** Segments whose rows lie in lists on disk: what searches find, what they read, and what they need in memory. */
 
@@ -44,21 +43,7 @@ async function collectionOf(config: CollectionConfig): Promise<CollectionFixture
   return fixture;
 }
 
-interface Answer {
-  readonly ids: number[];
-  readonly points: unknown;
-  readonly search: ExplainedSearch;
-}
-
-function query(fixture: CollectionFixture, body: object): Answer {
-  const explain: ExplainRequest = { wanted: true, explanation: null };
-  const bytes = Buffer.from(JSON.stringify({ limit: LIMIT, ...body }));
-  const answer = runRead('query', { path: {}, query: {}, body: bytes, deadlineMs: 0, explain }, contextOf(fixture));
-  const { points } = JSON.parse(new TextDecoder().decode(answer)) as { points: { id: number }[] };
-  const search = explain.explanation?.shards[0]?.segments[0]?.searches[0];
-  assert.ok(search !== undefined);
-  return { ids: points.map(({ id }) => id), points, search };
-}
+const query = (fixture: CollectionFixture, body: object): ExplainedAnswer => explainedQuery(fixture, { limit: LIMIT, ...body });
 
 /** Mean part of the exact answers that searches find. */
 function recallOf(fixture: CollectionFixture): number {
