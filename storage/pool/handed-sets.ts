@@ -4,8 +4,8 @@
  */
 
 import { freesMemory, type SegmentSet } from '../segment/handle.js';
-import { CommonMemories } from '../threads/common-memories.js';
 import type { Attach, ReplicaKey, Sleeping, ToReader } from '../threads/messages.js';
+import { SentSets } from '../threads/sent-sets.js';
 
 /** The readers' threads. */
 export interface ReaderThreads {
@@ -41,7 +41,7 @@ interface Detaching {
 export class HandedSets {
   private readonly sets = new Map<ReplicaKey, ReplicaSets>();
   /** By reader: of the port on which it gets sets. */
-  private readonly memories = new Map<number, CommonMemories>();
+  private readonly sent = new Map<number, SentSets>();
   private readonly detaching = new Map<ReplicaKey, Detaching>();
   private newSleeping: Sleeping[] = [];
   /** Asleep replicas that are gone, of which readers have not heard. */
@@ -113,9 +113,10 @@ export class HandedSets {
   }
 
   private post(index: number, attach: Attach): void {
-    const memories = this.memories.get(index) ?? new CommonMemories();
-    this.memories.set(index, memories);
-    this.threads.post(index, { ...attach, set: memories.pack(attach.set) });
+    const sent = this.sent.get(index) ?? new SentSets();
+    this.sent.set(index, sent);
+    const { opening, set, spec } = attach;
+    this.threads.post(index, { ...attach, set: sent.pack({ key: spec.key, opening }, set) });
   }
 
   /** Has every reader drop the sets before `generation`; `retired` follows when the last one has (View-V4). */
@@ -166,7 +167,7 @@ export class HandedSets {
 
   /** A reader has started: it gets all that the others have. */
   begin(reader: number): void {
-    this.memories.delete(reader);
+    this.sent.delete(reader);
     for (const { attaches } of this.sets.values()) for (const attach of attaches) this.post(reader, attach);
     this.threads.post(reader, { kind: 'asleep', replicas: [...this.sets.values()].flatMap(({ sleeping }) => sleeping ?? []) });
   }

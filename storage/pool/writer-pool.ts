@@ -15,9 +15,9 @@ import type { SharedLedger } from '../memory/shared-ledger.js';
 import type { SeenScan } from '../reader/seen-scans.js';
 import { readSleepRecord } from '../replica/sleep-record.js';
 import { unkeyedShards } from '../sharding/keys.js';
-import { CommonMemories } from '../threads/common-memories.js';
 import { threadEntry } from '../threads/entries.js';
 import type { FromWriter, ReplicaKey, ReplicaSpec, ReplicaStats, Sleeping, ToWriter } from '../threads/messages.js';
+import { SentSets } from '../threads/sent-sets.js';
 import type { LogShare } from '../wal/log-budget.js';
 import { FreedMemory } from './freed-memory.js';
 import { acceptsWrite, chooseWriter } from './pool-state.js';
@@ -116,7 +116,7 @@ interface WriterQueue {
   queuedWrites: number;
   processed: number;
   /** Of the port on which its sets come. */
-  memories: CommonMemories;
+  sent: SentSets;
 }
 
 export class WriterPool {
@@ -159,7 +159,7 @@ export class WriterPool {
       queuedBytes: 0,
       queuedWrites: 0,
       processed: 0,
-      memories: new CommonMemories(),
+      sent: new SentSets(),
     }));
     const entry = options.entry ?? threadEntry('writer');
     this.slots = new WorkerSlots(
@@ -453,7 +453,7 @@ export class WriterPool {
     for (const { replica } of calls) replica.calls = 0;
     queue.queuedBytes = 0;
     queue.queuedWrites = 0;
-    queue.memories = new CommonMemories();
+    queue.sent = new SentSets();
     for (const call of calls) {
       if (call.settled) continue;
       call.settled = true;
@@ -509,10 +509,12 @@ export class WriterPool {
   }
 
   private takePublished(index: number, message: Extract<FromWriter, { kind: 'publish' }>): void {
+    const { key } = message.spec;
     // Also of a replica that is gone: a later message may name the memory.
-    const set = (this.queues[index] as WriterQueue).memories.unpack(message.set);
-    const replica = this.replicas.get(message.spec.key);
-    if (replica === undefined || this.readers.sets.isDetaching(message.spec.key)) return;
+    const set = (this.queues[index] as WriterQueue).sent.unpack({ key, opening: message.opening }, message.set);
+    const replica = this.replicas.get(key);
+    if (replica === undefined || this.readers.sets.isDetaching(key)) return;
+    if (set === null) throw new Error(`replica ${key}: a set names segments that it does not bring`);
     replica.spec = message.spec;
     this.readers.sets.attach({
       kind: 'attach',

@@ -26,7 +26,6 @@ import { weightOf } from '../requests/weigh.js';
 import { unkeyedShards } from '../sharding/keys.js';
 import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
-import { CommonMemories } from '../threads/common-memories.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import { KnownReads } from '../threads/known-reads.js';
 import type {
@@ -47,6 +46,7 @@ import type {
 } from '../threads/messages.js';
 import { ReplicaUses } from '../threads/replica-uses.js';
 import { ScratchTurns } from '../threads/scratch-turns.js';
+import { SentSets } from '../threads/sent-sets.js';
 import { CacheUses } from './cache-uses.js';
 import { Company } from './company.js';
 import { pointsElsewhere } from './cross-collection.js';
@@ -106,7 +106,7 @@ export class Reader {
   private readonly replicas = new Map<ReplicaKey, ReplicaReader>();
   /** For explanations. */
   private readonly name: string;
-  private readonly memories = new CommonMemories();
+  private readonly sent = new SentSets();
   private readonly asleep = new Map<ReplicaKey, Sleeping>();
   private readonly context: ReaderContext;
   private aliases: AliasMap = new Map();
@@ -356,12 +356,14 @@ export class Reader {
   }
 
   private attach(message: Extract<ToReader, { kind: 'attach' }>): void {
-    const set = this.memories.unpack(message.set);
-    let replica = this.replicas.get(message.spec.key);
-    this.asleep.delete(message.spec.key);
+    const { opening, spec } = message;
+    const set = this.sent.unpack({ key: spec.key, opening }, message.set);
+    if (set === null) throw new Error(`replica ${spec.key}: a set names segments that it does not bring`);
+    let replica = this.replicas.get(spec.key);
+    this.asleep.delete(spec.key);
     if (replica === undefined) {
-      replica = new ReplicaReader(message.spec, this.context);
-      this.replicas.set(message.spec.key, replica);
+      replica = new ReplicaReader(spec, this.context);
+      this.replicas.set(spec.key, replica);
     }
     replica.attach({ ...message, set });
     this.retryWaiting();

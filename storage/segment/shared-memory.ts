@@ -14,7 +14,7 @@ const MEMORY_ADDRESS_BYTES = 10 * 2 ** 30;
 /**
  * A memory that small segments lie in: places for a thousand small replicas, of which no page is there before it is written to. Each message
  * that brings it to a thread counts there as so much memory taken, and so has V8 collect garbage: the newest one goes to each thread once
- * (`threads/common-memories.ts`). With 32 MB, which 256 replicas filled, waking 5,000 of them had each thread collect all of its heap 20 times.
+ * (`threads/sent-sets.ts`). With 32 MB, which 256 replicas filled, waking 5,000 of them had each thread collect all of its heap 20 times.
  */
 const COMMON_BYTES = 128 * 2 ** 20;
 /** A larger place is not used again: making it zero takes its time, and takes all its pages. */

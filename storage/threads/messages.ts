@@ -26,7 +26,7 @@ import type { SeenScan } from '../reader/seen-scans.js';
 import type { SegmentHandle, SegmentSet } from '../segment/handle.js';
 import type { SubgraphSetting } from '../segment/layout.js';
 import type { LogShare } from '../wal/log-budget.js';
-import type { SentSet } from './common-memories.js';
+import type { SentSet } from './sent-sets.js';
 import type { ReplicaDigest, ShardPosition } from './shard-log.js';
 
 /** `<collection>/<shard id>`: names a local replica in this process. */

@@ -18,8 +18,8 @@ import { type Pause, pauseOver } from '../replica/operations.js';
 import type { IsOver } from '../replica/slices.js';
 import { type ReplicaHooks, ReplicaStore } from '../replica/store.js';
 import type { SegmentSet } from '../segment/handle.js';
-import type { SentSet } from '../threads/common-memories.js';
 import type { ClosingReason, FromWriter, ReplicaStats, ToWriter } from '../threads/messages.js';
+import type { SentSet, SetOwner } from '../threads/sent-sets.js';
 import type { BucketPoints, LogPart } from '../threads/shard-log.js';
 import type { KeptLog, LogKeeping } from './log-keeping.js';
 import { Originals, type OriginalsHost } from './originals.js';
@@ -33,7 +33,7 @@ export interface WriterPort {
   /** gives: memory that goes along uncopied. */
   post(message: FromWriter, gives?: readonly ArrayBuffer[]): void;
   /** A set in the form of a message that is posted next. */
-  pack(set: SegmentSet): SentSet;
+  pack(owner: SetOwner, set: SegmentSet): SentSet;
   now(): number;
   /** The date, in milliseconds. */
   dateMs(): number;
@@ -511,7 +511,8 @@ export class ReplicaWriter implements KeptLog {
   private hooks(opening: number): ReplicaHooks {
     const { port, key } = this;
     return {
-      publish: (spec, openCommit, fields, set) => port.post({ kind: 'publish', spec, opening, openCommit, fields, set: port.pack(set) }),
+      publish: (spec, openCommit, fields, set) =>
+        port.post({ kind: 'publish', spec, opening, openCommit, fields, set: port.pack({ key, opening }, set) }),
       published: (generation) => port.post({ kind: 'published', key, generation }),
       warn: (text) => port.warn(`replica ${key}: ${text}`),
       now: () => port.now(),

@@ -9,8 +9,8 @@ import { filePages, mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
-import { CommonMemories } from '../threads/common-memories.js';
 import type { FromWriter, ToWriter, WriterData } from '../threads/messages.js';
+import { SentSets } from '../threads/sent-sets.js';
 import { startData } from '../threads/start-data.js';
 import { LogKeeping } from './log-keeping.js';
 import { ReplicaWriter, type WriterPort } from './replica-writer.js';
@@ -26,7 +26,7 @@ async function begin(port: MessagePort): Promise<void> {
 function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterData): void {
   const writers = new Map<string, ReplicaWriter>();
   const garbage = new GarbageCollector();
-  const memories = new CommonMemories();
+  const sent = new SentSets();
   const memory = new Ledger(memoryShare);
   const turns = new Turns((run) => setImmediate(run), drain);
   const logs = new LogKeeping(logShare, {
@@ -38,7 +38,7 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
 
   const writerPort: WriterPort = {
     post: (message: FromWriter, gives: readonly ArrayBuffer[] = []) => port.postMessage(message, gives),
-    pack: (set) => memories.pack(set),
+    pack: (owner, set) => sent.pack(owner, set),
     now: () => steadyNowMs(),
     dateMs,
     later: (run) => turns.soon(run),

@@ -40,7 +40,7 @@ async function opened(
     KEY,
     {
       post: (message) => said.push(message),
-      pack: (set) => set,
+      pack: (_owner, set) => set,
       now: () => Date.now(),
       dateMs: () => Date.now(),
       later: (run) => setImmediate(run),

@@ -9,10 +9,10 @@ import type { UndecodedUpdate, UpdateOperation, WriteOperation } from '../../../
 import { encodeUpdate } from '../../../protocols/update-codec.js';
 import { updateAnswer } from '../../../storage/answers/update-answer.js';
 import { unlimitedLedger } from '../../../storage/memory/shared-ledger.js';
-import type { SegmentHandle } from '../../../storage/segment/handle.js';
+import type { SegmentHandle, SegmentSet } from '../../../storage/segment/handle.js';
 import { residentOffset, type VectorLayout } from '../../../storage/segment/layout.js';
-import { CommonMemories } from '../../../storage/threads/common-memories.js';
 import type { FromWriter, ReplicaStats, ToWriter, WrittenTags } from '../../../storage/threads/messages.js';
+import { SentSets } from '../../../storage/threads/sent-sets.js';
 import { configOf, specOf, temporaryFolder } from '../replica/support.js';
 import { ALONE } from '../write.js';
 import { UNLIMITED_LOGS } from './logs.js';
@@ -217,8 +217,10 @@ test('cosine vectors are stored with length 1', async (t) => {
   const home = await Home.start(t);
   await home.open(temporaryFolder(t), configOf({ size: 4, distance: 'Cosine' }));
   await home.write('upsertPoints', { points: [{ id: 1, vector: [3, 0, 4, 0] }] });
-  const memories = new CommonMemories();
-  const sets = home.messages.flatMap((message) => (message.kind === 'publish' ? [memories.unpack(message.set)] : []));
+  const sent = new SentSets();
+  const sets = home.messages.flatMap((message) =>
+    message.kind === 'publish' ? [sent.unpack({ key: message.spec.key, opening: message.opening }, message.set) as SegmentSet] : [],
+  );
   const { memory, layout } = sets.flatMap(({ segments }) => segments).at(-1) as SegmentHandle;
   const stored = new Float32Array(memory.buffer, residentOffset(layout.vectors[0] as VectorLayout), 4);
   assert.deepEqual(
