@@ -22,6 +22,7 @@ function fakeTime() {
     () => runs++,
     later,
     () => nowMs,
+    0,
   );
   const pass = (ms: number): void => {
     nowMs += ms;
@@ -50,6 +51,24 @@ test('segments that go all the time cost a garbage collection every two seconds'
     pass(10);
   }
   assert.ok(runs() >= 9 && runs() <= 10, `${runs()} collections in 20 s`);
+});
+
+test('threads collect in turn: none stops while another one does', () => {
+  const delays = Array.from({ length: 9 }, (_, turn) => {
+    let delay = 0;
+    const later = (_run: () => void, delayMs: number) => {
+      delay = delayMs;
+      return { unref: () => {} } as unknown as NodeJS.Timeout;
+    };
+    new GarbageCollector(
+      () => {},
+      later,
+      () => 0,
+      turn % 8,
+    ).soon();
+    return delay;
+  });
+  assert.deepEqual(delays, [1000, 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1000]);
 });
 
 test('what requests leave is collected once for so many bytes, when the caller is done', () => {
