@@ -420,7 +420,7 @@ const CHUNK_HEAD_BYTES = 16;
 
 const NO_ITEMS: RowItems = new Map();
 
-/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. rows: that the replica has. */
+/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. rows: that the replica has. before: the one made before it, if a build works on that. */
 export function makeAppendable(
   id: number,
   config: CollectionConfig,
@@ -428,6 +428,7 @@ export function makeAppendable(
   items: RowItems = NO_ITEMS,
   rows = Number.POSITIVE_INFINITY,
   vectorBytesMax = Number.POSITIVE_INFINITY,
+  before: SegmentRows | null = null,
 ): SegmentRows {
   const plans = vectorPlans(config.params);
   // One that was loaded with little room may be full before the replica is any larger.
@@ -438,7 +439,7 @@ export function makeAppendable(
     return { ...plan, itemCapacity: Math.max(Math.floor(share / itemStride(plan)), items.get(plan.name) ?? 0) };
   });
   const rowsMax = Math.max(1, Math.floor(vectorBytesMax / Math.max(1, denseBytes(plans, itemBytes))));
-  const capacity = Math.min(appendableCapacity(plans, isFirst), rowsMax);
+  const capacity = Math.min(appendableCapacity(plans, isFirst), rowsMax, roomBehind(before));
   return appendableOf(id, roomy, capacity, readers);
 }
 
@@ -493,6 +494,15 @@ function appendableIn(
     0,
     plans,
   );
+}
+
+/**
+ * Rows to have room for behind a segment that a build took before it was full: twice as many as that one got. A stream whose rows are built as they come would
+ * make memory for a full one with each build, and V8 collects garbage in each thread that hears of 64 MB.
+ */
+function roomBehind(before: SegmentRows | null): number {
+  if (before === null || before.rows === before.layout.capacity) return Number.POSITIVE_INFINITY;
+  return Math.max(FIRST_ROWS_MAX, 2 * before.rows);
 }
 
 /** Number of rows that an appendable segment with these vectors has room for. */

@@ -514,7 +514,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const rows = segments.reduce((sum, segment) => sum + segment.rows, 0);
     const { max_segment_size } = config.optimizer_config;
     const isBounded = max_segment_size !== null && segments.length < SEGMENTS_MADE_MAX;
-    return makeAppendable(this.nextSegment(), config, readers, items, rows, isBounded ? max_segment_size * 1024 : undefined);
+    const before = segments.filter(({ building, isAppendable }) => isAppendable && building).at(-1);
+    return makeAppendable(this.nextSegment(), config, readers, items, rows, isBounded ? max_segment_size * 1024 : undefined, before);
   }
 
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {

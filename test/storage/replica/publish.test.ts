@@ -133,6 +133,22 @@ test('abandoned sources take rows again; a build knows no segment twice', async 
   assert.deepEqual(segmentIds(replica), [1]);
 });
 
+test('behind a segment that a build took before it was full there is room for twice its rows, and behind a full one for as many as elsewhere', async (t) => {
+  const replica = await Replica.within(t, specOf(temporaryFolder(t)));
+  const roomBehind = (rows: number): number | undefined => {
+    const from = replica.points().size;
+    replica.apply(upsert(Array.from({ length: rows }, (_, id) => ({ id: from + id, seed: id }))));
+    const taken = replica.store.stats().segments.filter(({ building }) => !building);
+    replica.store.builds.begin(taken.map(({ id }) => id));
+    replica.apply(upsert([{ id: from + rows, seed: 1 }]));
+    return [...replica.sets.values()].at(-1)?.segments.at(-1)?.layout.capacity;
+  };
+  const full = roomBehind(4096) as number;
+  assert.ok(full > 100_000, `room for ${full}`);
+  assert.equal(roomBehind(6000), 2 * 6001);
+  assert.equal(roomBehind(100), 4096);
+});
+
 test('folders of builds that were never published go when the replica is opened', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await filled(folder);
