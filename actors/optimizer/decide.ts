@@ -23,11 +23,11 @@ export function decideOptimization(stats: ReplicaStats, config: CollectionConfig
   return { kind: 'build', plan };
 }
 
-/** Threads a build is worth: those its collection allows when it makes graphs, else one. */
+/** Threads a build is worth: those its collection allows when it makes graphs, else one; half of the CPUs beside a stream. */
 export function threadsWanted(plan: PlannedBuild, config: CollectionConfig, cpus: number): number {
   if (!plan.withGraph) return 1;
   const limits = [config.optimizer_config.max_optimization_threads ?? 0, config.hnsw_config.max_indexing_threads ?? 0];
-  return Math.min(cpus, ...limits.filter((limit) => limit > 0));
+  return Math.min(plan.beside ? Math.max(1, Math.floor(cpus / 2)) : cpus, ...limits.filter((limit) => limit > 0));
 }
 
 /**

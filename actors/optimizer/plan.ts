@@ -13,6 +13,8 @@
  *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
  *    each time the point is built again: O(log n) builds per point. Deferred rows, which nobody sees before they are built,
  *    wait for no pause: what arrives during a build is the next one.
+ *    A paced stream, which builds keep up with (`PACED_BYTES_PER_CPU`), waits for nothing either, as searches meanwhile scan
+ *    what has no graph: its rows are built alone, beside any other build, as soon as they exceed the threshold.
  * 4. *reindex*: a sealed segment whose graphs were built with other settings (`m`, `ef_construct`, `payload_m` and the fields
  *    it is for), with a graph where lists on disk are wanted or the other way round, or whose codes were made by another quantization, than the collection has now is built again, at once and
  *    alone; not while indexing is off (threshold 0).
@@ -22,7 +24,8 @@
  * 7. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
  *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
  *    more than the walk it saves). Where the collection names a number, full appendable segments count too, however small,
- *    and are merged among themselves.
+ *    and are merged among themselves. While a paced stream runs, four segments or more, each of them as large as all smaller
+ *    ones together at most, are merged at once, one such merge at a time.
  *
  * Where the collection names a number, *indexing* makes as many segments as it takes to have so many, none smaller than `indexing_threshold`.
  * Otherwise it makes as few as it can.
@@ -68,6 +71,8 @@ export type OptimizationPlan =
       readonly results: number;
       /** Memory that it may need beside that of its sources. */
       readonly bytes: number;
+      /** It runs beside a stream of writes and other builds, and leaves half of the CPUs to them. */
+      readonly beside?: true;
     };
 
 export interface PlanFacts {
@@ -79,6 +84,10 @@ export interface PlanFacts {
   readonly tooLarge?: TooLargeBuild | null;
   /** Sources of builds that run. */
   readonly runningSources: ReadonlySet<number>;
+  /** One of them is a merge. Default: none is. */
+  readonly isMerging?: boolean;
+  /** Since when the rows that have no graph, and are no sources of builds, have gathered. Default: since now. */
+  readonly gatheringSinceMs?: number;
   /** The most bytes of vectors that a result of several segments should have where memory is short. Default: any. */
   readonly resultBytesMax?: number;
 }
@@ -96,6 +105,13 @@ export const QUIET_MS = 1000;
 export const MERGE_QUIET_MS = 5000;
 /** Unindexed bytes, in thresholds, beyond which indexing waits for no pause. */
 export const BUSY_THRESHOLDS = 32;
+
+/** Bytes of vectors a second, for each CPU, that builds of a stream keep up with on half of the CPUs, merges included. */
+export const PACED_BYTES_PER_CPU = 1.25e6;
+/** Rows of a stream gather for so long at least. */
+export const PACED_GATHER_MS = 4000;
+/** Segments that a merge beside a stream takes at least. */
+const STREAM_MERGE_MIN = 4;
 
 const SEGMENT_BYTES_MAX = 1.5e9;
 /** A memory holds 4 GiB; some is left for readers that are added. */
@@ -116,7 +132,7 @@ const BUSY_SEALS = 4;
 /** The next step for a replica. */
 export function planOptimization(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): OptimizationPlan {
   const world = survey(stats, config, facts);
-  const steps = [planRepair, planFieldIndex, planIndexing, planReindex, planVacuum, planSeal, planMerge];
+  const steps = [planRepair, planFieldIndex, planPaced, planIndexing, planReindex, planVacuum, planSeal, planStreamMerge, planMerge];
   let waiting: OptimizationPlan | undefined;
   for (const step of steps) {
     const plan = step(world);
@@ -124,6 +140,12 @@ export function planOptimization(stats: ReplicaStats, config: CollectionConfig, 
     if (plan !== undefined && (waiting === undefined || wakeOf(plan) < wakeOf(waiting))) waiting = plan;
   }
   return waiting ?? { kind: 'none' };
+}
+
+/** Bytes of vectors that have no graph and are not being built. */
+export function gatheredBytes({ fields, segments }: ReplicaStats, config: CollectionConfig, runningSources: ReadonlySet<number>): number {
+  const free = segments.filter((segment) => segment.rows > 0 && !segment.building && !runningSources.has(segment.id));
+  return sum(free.filter((segment) => !isIndexed(segment, config, fields)));
 }
 
 /** A plan as one line, for logs and tests. */
@@ -197,8 +219,19 @@ function planFieldIndex(world: World): OptimizationPlan | undefined {
   };
 }
 
+function planPaced(world: World): OptimizationPlan | undefined {
+  const { facts, threshold } = world;
+  if (threshold === 0 || world.quietMs >= QUIET_MS) return undefined;
+  const unindexed = unindexedOf(world);
+  const bytes = sum(unindexed);
+  const gatheredMs = facts.nowMs - (facts.gatheringSinceMs ?? facts.nowMs);
+  const pacedBytes = (gatheredMs / 1000) * PACED_BYTES_PER_CPU * facts.cpus;
+  if (bytes <= threshold || gatheredMs < PACED_GATHER_MS || bytes > pacedBytes) return undefined;
+  return { ...buildOf('indexing', withinLimits(settled(unindexed, threshold), world), world), beside: true };
+}
+
 function planIndexing(world: World): OptimizationPlan | undefined {
-  const unindexed = world.free.filter((segment) => !isIndexed(segment, world.config, world.fields));
+  const unindexed = unindexedOf(world);
   const bytes = sum(unindexed);
   if (world.threshold === 0 || bytes <= world.threshold) return undefined;
   const outgrown = bytes >= Math.max(BUSY_THRESHOLDS * world.threshold, world.indexedBytes / 2);
@@ -249,14 +282,25 @@ function planVacuum(world: World): OptimizationPlan | undefined {
 function planSeal(world: World): OptimizationPlan | undefined {
   if (world.building) return undefined;
   const full = world.free.filter((segment) => segment.kind === 'appendable' && segment.frozen);
-  if (
-    sum(full) <= SEAL_BYTES_MIN ||
-    (world.threshold > 0 && sum(world.free.filter((segment) => !isIndexed(segment, world.config, world.fields))) > world.threshold)
-  )
-    return undefined;
+  if (sum(full) <= SEAL_BYTES_MIN || (world.threshold > 0 && sum(unindexedOf(world)) > world.threshold)) return undefined;
   if (full.length < BUSY_SEALS && world.quietMs < QUIET_MS)
     return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'seal' };
   return buildOf('seal', folded(full, world), world);
+}
+
+/** Merges what a paced stream has left, largest in proportion last. While an upload waits to be built, its builds come first. */
+function planStreamMerge(world: World): OptimizationPlan | undefined {
+  const { config, facts, threshold } = world;
+  if (threshold === 0 || world.quietMs >= QUIET_MS || facts.isMerging || sum(unindexedOf(world)) > 2 * threshold) return undefined;
+  const sealed = world.free.filter((segment) => segment.kind === 'sealed');
+  const chosen: SegmentStats[] = [];
+  for (const segment of sealed) {
+    if ((chosen.length > 0 && liveBytes(segment) > sumLive(chosen)) || !fits([...chosen, segment], world)) break;
+    chosen.push(segment);
+  }
+  const left = sealed.length - chosen.length + 1;
+  if (chosen.length < STREAM_MERGE_MIN || left < config.optimizer_config.default_segment_number) return undefined;
+  return { ...buildOf('merge', chosen, world), beside: true };
 }
 
 function planMerge(world: World): OptimizationPlan | undefined {
@@ -267,7 +311,7 @@ function planMerge(world: World): OptimizationPlan | undefined {
   const counted = named === 0 || sealed.length > target ? sealed : world.free.filter(({ deferred, frozen }) => frozen && !deferred);
   if (counted.length <= target) return undefined;
   // No graph is built again for the sake of rows that have none yet.
-  const candidates = counted === sealed ? sealed : counted.filter((segment) => !isIndexed(segment, world.config, world.fields));
+  const candidates = counted === sealed ? sealed : counted.filter((segment) => unindexedOf(world).includes(segment));
   const chosen = candidates.slice(0, Math.max(3, counted.length - target + 1));
   while (chosen.length >= 3 && !isCheapMerge(chosen, world)) chosen.pop();
   if (chosen.length < 3) return undefined;
@@ -278,6 +322,10 @@ function planMerge(world: World): OptimizationPlan | undefined {
 function isCheapMerge(chosen: readonly SegmentStats[], world: World): boolean {
   const largest = chosen[chosen.length - 1] as SegmentStats;
   return liveBytes(largest) <= MERGE_RATIO * (sumLive(chosen) - liveBytes(largest)) && fits(chosen, world);
+}
+
+function unindexedOf({ config, fields, free }: World): SegmentStats[] {
+  return free.filter((segment) => !isIndexed(segment, config, fields));
 }
 
 /** Under writes the active segment stays active, unless the others make no build. */
@@ -374,7 +422,7 @@ function rowOverheadBytes(world: World): number {
   return 40 + 22 * scratchSlots + adjacency + layersBytes(world.config, world.fields);
 }
 
-function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): OptimizationPlan {
+function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): Extract<OptimizationPlan, { kind: 'build' }> {
   const withGraph = world.threshold > 0 && sumLive(sources) > world.threshold;
   const results = resultsOf(sources, world, reason === 'indexing' ? segmentsLacking(sources, world) : 1);
   const bytes = buildBytes(sources, world);

@@ -21,6 +21,8 @@ export interface Knowledge {
   readonly config: CollectionConfig;
   /** Null until the replica told its figures. */
   readonly stats: ReplicaStats | null;
+  /** Since when its rows without a graph have gathered; null: there are none but those of builds. */
+  readonly gathering: Gathering | null;
   readonly cpus: number;
   readonly readers: number;
   /** See `PlanFacts`. */
@@ -35,6 +37,12 @@ export interface Knowledge {
   /** Newest first. */
   readonly finished: readonly FinishedBuild[];
   readonly published: { readonly builds: number; readonly points: number };
+}
+
+export interface Gathering {
+  readonly sinceMs: number;
+  /** Of vectors, by now. */
+  readonly bytes: number;
 }
 
 export interface BuildTrouble {

@@ -7,7 +7,7 @@ import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import { decideOptimization, type PlannedBuild, threadsWanted } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';
-import { describePlan } from './plan.js';
+import { describePlan, gatheredBytes } from './plan.js';
 import {
   type BuildingOptimizer,
   buildsOf,
@@ -87,6 +87,7 @@ export function startOptimizer(config: CollectionConfig, { cpus, readers, result
   const known: Knowledge = {
     config,
     stats: null,
+    gathering: null,
     cpus,
     readers: readers ?? cpus,
     resultBytesMax: resultBytesMax ?? Number.POSITIVE_INFINITY,
@@ -109,12 +110,20 @@ export function stepOptimizer(state: OptimizerState, message: OptimizerMessage):
 }
 
 function takeStats(state: OptimizerState, { nowMs, stats }: Message<'stats'>): OptimizerStep {
-  return replan({ ...state, known: { ...state.known, stats } }, nowMs);
+  return replan({ ...state, known: withStats(state, stats, nowMs) }, nowMs);
 }
 
 /** While it cools down, figures wait for the end of the pause. */
-function learn(state: CoolingOptimizer, { stats }: Message<'stats'>): OptimizerStep {
-  return become({ ...state, known: { ...state.known, stats } });
+function learn(state: CoolingOptimizer, { nowMs, stats }: Message<'stats'>): OptimizerStep {
+  return become({ ...state, known: withStats(state, stats, nowMs) });
+}
+
+function withStats(state: OptimizerState, stats: ReplicaStats, nowMs: number): Knowledge {
+  const { config, gathering } = state.known;
+  const bytes = gatheredBytes(stats, config, sourcesOfBuilds(buildsOf(state)));
+  // Where some were taken, what is left has come since.
+  const sinceMs = gathering === null || bytes < gathering.bytes ? nowMs : gathering.sinceMs;
+  return { ...state.known, stats, gathering: bytes === 0 ? null : { sinceMs, bytes } };
 }
 
 function takeConfig(state: OptimizerState, { config, nowMs }: Message<'configure'>): OptimizerStep {
@@ -131,13 +140,15 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
   const builds = buildsOf(state);
   const wanted = wantedOf(state);
   if (known.stats === null) return become(state.kind === 'Cooling' ? working(known, builds, null) : state);
-  const runningSources = new Set(builds.flatMap((running) => running.plan.segments));
-  const { cpus, readers, resultBytesMax, roomBytesMax, tooLarge } = known;
+  const runningSources = sourcesOfBuilds(builds);
+  const { cpus, gathering, readers, resultBytesMax, roomBytesMax, tooLarge } = known;
   const decision = decideOptimization(known.stats, known.config, {
     nowMs,
     cpus,
     readers,
     runningSources,
+    isMerging: builds.some(({ plan }) => plan.reason === 'merge'),
+    ...(gathering === null ? {} : { gatheringSinceMs: gathering.sinceMs }),
     resultBytesMax: Math.min(resultBytesMax, roomBytesMax),
     tooLarge,
   });
@@ -170,7 +181,9 @@ function build(state: WaitingOptimizer | BuildingOptimizer, message: Message<'gr
     startedMs: message.nowMs,
     progress: null,
   };
-  return become<OptimizerState, OptimizerEffect>(working(state.known, [...buildsOf(state), running], null), {
+  // What comes from now on gathers anew.
+  const known = wanted.plan.reason === 'indexing' ? { ...state.known, gathering: null } : state.known;
+  return become<OptimizerState, OptimizerEffect>(working(known, [...buildsOf(state), running], null), {
     kind: 'build',
     id: wanted.id,
     plan: wanted.plan,
@@ -258,6 +271,10 @@ function withBuilds(state: OptimizerState, known: Knowledge, builds: readonly Ru
 
 function noted(finished: readonly FinishedBuild[], build: FinishedBuild): readonly FinishedBuild[] {
   return [build, ...finished].slice(0, FINISHED_MAX);
+}
+
+function sourcesOfBuilds(builds: readonly RunningBuild[]): Set<number> {
+  return new Set(builds.flatMap(({ plan }) => plan.segments));
 }
 
 function sourcesOf(plan: PlannedBuild, stats: ReplicaStats | null): SourceSegment[] {

@@ -74,6 +74,9 @@ interface Scene {
   quietMs?: number;
   optimizers?: Partial<OptimizersConfig>;
   running?: number[];
+  merging?: boolean;
+  /** For so long rows without a graph have gathered. */
+  gatheredMs?: number;
   resultBytesMax?: number;
   quantization?: QuantizationConfig;
   hnsw?: Partial<HnswConfig>;
@@ -105,6 +108,8 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     cpus: 2,
     runningSources: new Set(scene.running ?? []),
     ...(scene.resultBytesMax === undefined ? {} : { resultBytesMax: scene.resultBytesMax }),
+    ...(scene.merging ? { isMerging: true } : {}),
+    ...(scene.gatheredMs === undefined ? {} : { gatheringSinceMs: NOW_MS - scene.gatheredMs }),
     ...(scene.readers === undefined ? {} : { readers: scene.readers }),
     tooLarge: scene.tooLarge ?? null,
   };
@@ -141,6 +146,38 @@ test('an upload that outgrows 32 thresholds is indexed while it runs, full segme
   assert.equal(plan(segments, { quietMs: 0 }), 'indexing: 1 + 2 to one segment with a graph');
   assert.equal(plan([active(1, 320_000)], { quietMs: 0 }), 'indexing: 1 to one segment with a graph');
   assert.equal(plan([segment(9, 900_000), ...segments], { quietMs: 0 }), 'look again in 1000 ms: indexing waits for the upload to pause');
+});
+
+test('a paced stream is indexed as soon as its rows exceed the threshold, beside other builds, and alone', () => {
+  const waits = 'look again in 1000 ms: indexing waits for the upload to pause';
+  const stream = (gatheredMs: number, rows = 12_000) => plan([segment(1, 30_000), active(2, rows)], { quietMs: 0, gatheredMs });
+  assert.equal(stream(5000), 'indexing: 2 to one segment with a graph');
+  assert.equal(stream(3999), waits, 'rows gather for four seconds');
+  assert.equal(stream(5000, 10_000), 'nothing to do');
+  // 2.5 MB a second are what two CPUs keep up with.
+  assert.equal(stream(10_000, 24_000), 'indexing: 2 to one segment with a graph');
+  assert.equal(stream(10_000, 25_000), waits);
+  const beside = [segment(1, 30_000), full(2, 12_000), active(3, 12_000)];
+  assert.equal(plan(beside, { quietMs: 0, gatheredMs: 5000, running: [1, 2] }), 'indexing: 3 to one segment with a graph');
+  assert.equal(plan(beside, { quietMs: 0, gatheredMs: 500, running: [1, 2] }), 'nothing to do');
+});
+
+test('what a paced stream leaves is merged while it runs: four segments, none larger than the smaller ones together, one merge at a time', () => {
+  const stream = (sizes: number[], scene: Scene = {}) =>
+    plan([...sizes.map((rows, id) => segment(id + 1, rows)), active(9, 2000)], { quietMs: 0, gatheredMs: 1000, ...scene });
+  assert.equal(stream([12_000, 12_000, 12_000]), 'look again in 5000 ms: merge waits for the upload to pause');
+  assert.equal(stream([12_000, 12_000, 12_000, 12_000]), 'merge: 1 + 2 + 3 + 4 to one segment with a graph');
+  assert.equal(stream([48_000, 12_000, 12_000, 12_000, 12_000]), 'merge: 1 + 2 + 3 + 4 + 5 to one segment with a graph');
+  assert.equal(stream([49_000, 12_000, 12_000, 12_000, 12_000]), 'merge: 2 + 3 + 4 + 5 to one segment with a graph');
+  assert.equal(stream([12_000, 12_000, 12_000, 12_000], { merging: true, running: [7] }), 'nothing to do');
+  const named = (default_segment_number: number) => stream([12_000, 12_000, 12_000, 12_000], { optimizers: { default_segment_number } });
+  assert.equal(named(1), 'merge: 1 + 2 + 3 + 4 to one segment with a graph');
+  assert.equal(named(2), 'look again in 5000 ms: merge waits for the upload to pause');
+  const uploading = [1, 2, 3, 4].map((id) => segment(id, 12_000));
+  assert.equal(
+    plan([...uploading, active(9, 21_000)], { quietMs: 0, gatheredMs: 1000 }),
+    'look again in 1000 ms: indexing waits for the upload to pause',
+  );
 });
 
 test('indexing folds in sealed segments of its size, and leaves large ones', () => {

@@ -5,6 +5,7 @@ import { describePlan } from '../../../actors/optimizer/plan.js';
 import { buildsOf, type OptimizerState } from '../../../actors/optimizer/state.js';
 import { startOptimizer, stepOptimizer } from '../../../actors/optimizer/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
+import type { SegmentStats } from '../../../storage/threads/messages.js';
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
 
 const CONFIG = sampleConfig();
@@ -75,6 +76,23 @@ test('an optimizer looks again when the upload may have paused', () => {
   assert.equal(state.kind, 'Idle');
   assert.deepEqual(print(effects), ['wake 700']);
   assert.equal(stepOptimizer(state, { kind: 'wake', nowMs: LATER + 700 }).state.kind, 'Waiting');
+});
+
+test('rows of a paced stream are built once they have gathered for a while, with half of the CPUs, and those that come meanwhile gather anew', () => {
+  const statsAt = (nowMs: number, ...segments: SegmentStats[]): OptimizerMessage => ({
+    kind: 'stats',
+    stats: sampleStats(segments, { lastWriteMs: nowMs }),
+    nowMs,
+  });
+  const start = play(idle, statsAt(LATER, dueSegment({ id: 1 })));
+  assert.deepEqual(print(start.effects), ['wake 1000']);
+  const paced = play(start.state, statsAt(LATER + 60_000, dueSegment({ id: 1 })));
+  assert.deepEqual(print(paced.effects), ['wake null', 'request 1: 2 threads for indexing: 1 to one segment with a graph']);
+  const meanwhile = [dueSegment({ id: 1, building: true, frozen: true }), dueSegment({ id: 2 })];
+  const building = play(paced.state, granted, statsAt(LATER + 61_000, ...meanwhile), statsAt(LATER + 62_000, ...meanwhile));
+  assert.deepEqual(print(building.effects).slice(1), ['wake null', 'wake null'], 'two seconds are too short');
+  const next = play(building.state, statsAt(LATER + 121_000, ...meanwhile));
+  assert.deepEqual(print(next.effects).slice(1), ['request 2: 2 threads for indexing: 2 to one segment with a graph']);
 });
 
 test('a plan that stands keeps its place among those who wait', () => {
