@@ -22,7 +22,7 @@ import {
   wholePages,
 } from '../segment/layout.js';
 import { mayLeaveMemory, placeOriginals } from '../segment/mapped-originals.js';
-import { canDecode } from '../segment/originals.js';
+import { canDecode, trustFiles } from '../segment/originals.js';
 import { closeSegmentFiles, readPayloadBytes, writePayloadFile } from '../segment/payload-file.js';
 import { staysOnDisk } from '../segment/residence.js';
 import {
@@ -177,7 +177,10 @@ async function buildSegment(
       [...onCall].map((name) => [name, new OriginalsOnCall(draft, vectors.find((vector) => vector.name === name) as VectorLayout, origin)]),
     );
     const piecesOf = (name: string) => called.get(name)?.pieces() ?? null;
-    writeSealed(unfinished, { segment: id, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout, { piecesOf });
+    writeSealed(unfinished, { segment: id, rows: draft.rows, vectors: plans, report }, draft.memory, bare.layout, {
+      piecesOf,
+      sumsFromBytes: control.sumsFromBytes,
+    });
     await control.checkpoint();
     publishSegmentFolder(folder);
     const handle = await finishedHandle(job, plans, { ...bare, folder, fieldIndexes }, onCall, control);
@@ -443,6 +446,7 @@ async function finishedHandle(
   }
   const { handle, damages } = await loadSealed(folder, { readers, onDiskPayload, onDisk, fields: job.fields });
   if (damages.length > 0) throw new TroupeError('storage', damages.join('; '));
+  for (const vector of handle.layout.vectors) trustFiles(vector);
   return handle;
 }
 

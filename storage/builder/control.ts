@@ -12,6 +12,8 @@ export interface BuildControl {
   readonly pages?: FilePages;
   /** Originals of so many bytes are worth leaving in a file meanwhile. Left out: large ones. */
   readonly onCallBytesMin?: number;
+  /** Originals and codes in files of so many bytes get checksums of their blocks. Left out: large ones. */
+  readonly sumsFromBytes?: number;
 }
 
 /** Thrown by a checkpoint of a build that is to stop. */

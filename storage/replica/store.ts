@@ -26,7 +26,7 @@ import type { LogPart, ReplicaCheckpoint } from '../threads/shard-log.js';
 import { NO_LEADER } from '../wal/log-tags.js';
 import { damagedRecord } from '../wal/records.js';
 import { WriteAheadLog } from '../wal/wal.js';
-import { awaitsOriginals, awaitsVerifying, bringAllOriginals, verifyAllOriginals } from './arrivals.js';
+import { awaitsOriginals, awaitsVerifying, bringAllOriginals, verifyAll } from './arrivals.js';
 import { Attempts } from './attempts.js';
 import { Builds } from './builds.js';
 import { makeCheckpoint } from './checkpoint.js';
@@ -396,9 +396,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     return awaitsVerifying(this.shape.segments);
   }
 
-  /** See `verifyAllOriginals`. It must have ended before the replica is closed. */
-  verifyOriginals(pause: () => Promise<void>): Promise<void> {
-    return verifyAllOriginals(() => this.shape.segments, pause);
+  /** See `verifyAll` of segments. It must have ended before the replica is closed. */
+  verifyFiles(pause: () => Promise<void>): Promise<readonly string[]> {
+    return verifyAll(() => this.shape.segments, pause);
   }
 
   get awaitsOriginals(): boolean {

@@ -1,6 +1,6 @@
 /**
- * Checksums of a vector's originals block by block: `sums.<n>` beside `vectors.<n>`. With them a start does not read large originals through before it
- * answers: each block is verified before the first byte of it is used, and soon all of them are (`originals.ts`).
+ * Checksums of a vector's originals, or of codes that are read by lists, block by block, in files beside theirs (`sums-file.ts`). With them a start does not read what is
+ * large through before it answers: each block is verified before the first byte of it is used, and soon all of them are (`originals.ts`).
  *
  * In shared memory (little-endian): u32, not 0 once the whole file was verified; u32, unused; u64 for each block, the xxHash64 of its bytes; then a bit for each
  * block, set once it was verified.
@@ -14,17 +14,17 @@ const BLOCK_BYTES = 1 << 16;
 const HEAD_BYTES = 8;
 const SUM_BYTES = 8;
 
-/** Where they are, and of how many bytes of originals. */
+/** Where they are, and of how many bytes. */
 export interface BlockSums {
   readonly buffer: SharedArrayBuffer;
   readonly bytes: number;
 }
 
-/** Makes them of originals that pass by. `initChecksum` must have been awaited in this thread, as for all of this file. */
+/** Makes them of bytes that pass by. `initChecksum` must have been awaited in this thread, as for all of this file. */
 export class SumsStream {
   private readonly sums: BigUint64Array;
 
-  /** bytes: of all originals. */
+  /** bytes: of all. */
   constructor(bytes: number) {
     this.sums = new BigUint64Array(blocksOf(bytes));
   }
@@ -61,7 +61,7 @@ export function markVerified({ buffer }: BlockSums): void {
 }
 
 /**
- * Verifies the blocks of `bytes` bytes from `position` on that were not verified yet. read: fills memory with bytes of the originals, from a position on.
+ * Verifies the blocks of `bytes` bytes from `position` on that were not verified yet. read: fills memory with bytes of the file's rows, from a position on.
  * Errors: `DamagedFile`, of `file`; those of `read`.
  */
 export function verifyBlocks(
@@ -80,8 +80,7 @@ export function verifyBlocks(
     const from = block * BLOCK_BYTES;
     const content = spare.subarray(0, Math.min(BLOCK_BYTES, all - from));
     read(from, content);
-    if (checksum64(content) !== sums[block])
-      throw new DamagedFile(file, `checksum of 'vectors' does not match from byte ${from} of the vectors on`);
+    if (checksum64(content) !== sums[block]) throw new DamagedFile(file, `checksum does not match from byte ${from} of its rows on`);
     Atomics.or(verified, block >>> 5, bit);
   }
 }

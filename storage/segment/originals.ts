@@ -8,7 +8,7 @@ import { standForFloats } from '../../vectors/quantize.js';
 import { type PauseReading, readSegmentFileInParts } from '../disk/file.js';
 import { isVerified, markVerified } from './block-sums.js';
 import type { SegmentHandle } from './handle.js';
-import type { VectorLayout } from './layout.js';
+import type { OriginalsFile, VectorLayout } from './layout.js';
 import { readRows } from './vector-file.js';
 
 /** Whether the codes of a finished vector are all that need be kept of it: 8-bit ones that lose nothing of float32. */
@@ -39,16 +39,44 @@ export async function bringOriginals({ folder, memory, rows }: SegmentHandle, ve
   Atomics.store(new Uint32Array(memory.buffer, arrival, 1), 0, 1);
 }
 
-/** Whether the file of a vector's originals was not verified as a whole since the segment was loaded. */
-export function isUnverified({ file }: VectorLayout): boolean {
-  return file?.sums !== undefined && !isVerified(file.sums);
+function filesRead({ file, lists }: VectorLayout): OriginalsFile[] {
+  return [file, lists?.filed?.file ?? null].filter((read) => read !== null);
 }
 
-/** Verifies it. pause: awaited between parts of some megabytes. Errors: `storage`, naming the file, where it is damaged; what `pause` rejects with. */
-export async function verifyOriginals({ folder, rows }: SegmentHandle, { file, stride }: VectorLayout, pause: PauseReading): Promise<void> {
-  if (file?.sums === undefined || folder === null || isVerified(file.sums)) return;
-  await readSegmentFileInParts(path.join(folder, file.name), 'vectors', (reader) => reader.verifyInParts('vectors', pause, rows * stride));
-  markVerified(file.sums);
+/** The files of a vector were written by this process: what reads find in them is not verified. */
+export function trustFiles(vector: VectorLayout): void {
+  for (const { sums } of filesRead(vector)) if (sums !== undefined) markVerified(sums);
+}
+
+/** Whether the file of a vector's originals, or of its codes that lists read, was not verified as a whole since the segment was loaded. */
+export function isUnverified(vector: VectorLayout): boolean {
+  return filesRead(vector).some(({ sums }) => sums !== undefined && !isVerified(sums));
+}
+
+/**
+ * Verifies the originals' file. pause: awaited between parts of some megabytes. Errors: `storage`, naming the file, where it is damaged; what `pause`
+ * rejects with.
+ */
+export async function verifyOriginals(handle: SegmentHandle, { file, stride }: VectorLayout, pause: PauseReading): Promise<void> {
+  if (file !== null) await verifyFile(handle, file, 'vectors', stride, pause);
+}
+
+/** As `verifyOriginals`, of the codes that lists read. */
+export async function verifyFiledCodes(handle: SegmentHandle, { lists }: VectorLayout, pause: PauseReading): Promise<void> {
+  const { codes, file } = lists?.filed ?? {};
+  if (codes !== undefined && file !== undefined) await verifyFile(handle, file, 'codes', codes.stride, pause);
+}
+
+async function verifyFile(
+  { folder, rows }: SegmentHandle,
+  { name, sums }: OriginalsFile,
+  section: 'vectors' | 'codes',
+  stride: number,
+  pause: PauseReading,
+): Promise<void> {
+  if (sums === undefined || folder === null || isVerified(sums)) return;
+  await readSegmentFileInParts(path.join(folder, name), section, (reader) => reader.verifyInParts(section, pause, rows * stride));
+  markVerified(sums);
 }
 
 /**

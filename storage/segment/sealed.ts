@@ -16,6 +16,7 @@
  * | `lists.<n>`        | starts, centroids               | loads without, built again from the vectors |
  * | `tokens.<n>`       | starts, centroids, items, rows: lists of a multivector | loads without, built again from the vectors |
  * | `sums.<n>`         | sums: of `vectors.<n>`, where it is large | all of that file is read when the segment is loaded; built again |
+ * | `sums.codes.<n>`   | sums: of `codes.<n>`, where it is large and lists are read in it | as above |
  * | `sparse.<n>`       | index                           | loads without, built again from the vectors |
  * | `index.<field>`    | index                           | loads without, built again from the payloads |
  *
@@ -46,7 +47,6 @@ import {
 } from '../disk/file.js';
 import { checkOwned } from '../disk/owned-folder.js';
 import type { BuildReport } from '../threads/messages.js';
-import { roomForSums, SumsStream } from './block-sums.js';
 import type { FieldIndexHandle, SegmentHandle, SparseIndexHandle } from './handle.js';
 import { residentBytes } from './index-layout.js';
 import { wantLargePages } from './large-pages.js';
@@ -65,8 +65,8 @@ import {
   type VectorPlan,
 } from './layout.js';
 import { itemArrays } from './ragged.js';
-import { canArriveLater } from './residence.js';
 import { readSparseIndex } from './sparse-file.js';
+import { codeSumsFile, hasCodeSums, hasVectorSums, readSums, vectorSumsFile, withSums } from './sums-file.js';
 import { vectorFile } from './vector-file.js';
 
 /** What `segment` says. */
@@ -143,7 +143,7 @@ export function cleanSegmentFolders(replicaFolder: string, keep: ReadonlySet<num
 }
 
 /**
- * Writes `rows`, `vectors.<n>`, `sums.<n>`, `codes.<n>`, `graph.<n>`, `lists.<n>`, `tokens.<n>` and `segment` (last) from a memory, which holds all
+ * Writes `rows`, `vectors.<n>`, `codes.<n>`, the sums of both, `graph.<n>`, `lists.<n>`, `tokens.<n>` and `segment` (last) from a memory, which holds all
  * originals, to `folder`, each on disk when this returns. The payload file and field indexes have writers of their own.
  */
 export function writeSealed(
@@ -161,12 +161,12 @@ export function writeSealed(
     const version = versionOf(description.vectors[n]?.decoded === true);
     const plan = description.vectors[n] as VectorPlan;
     const { vectors: values } = vector.vectors;
-    const sums = values !== undefined && canArriveLater(plan, rows, sumsFromBytes) ? new SumsStream(values.length) : null;
     const pieces = values === undefined ? [] : (piecesOf(plan.name) ?? [values]);
-    const written = values === undefined ? vector.vectors : { ...vector.vectors, vectors: sums === null ? pieces : sums.passing(pieces) };
+    const sums = values !== undefined && hasVectorSums(plan, rows, sumsFromBytes) ? withSums(pieces, values.length) : null;
+    const written = values === undefined ? vector.vectors : { ...vector.vectors, vectors: sums?.passing ?? pieces };
     writeSegmentFile(path.join(folder, vectorFile(n)), 'vectors', { segment, rows }, written, version);
-    if (sums !== null) writeSegmentFile(path.join(folder, sumsFile(n)), 'sums', { segment, rows }, { sums: sums.bytes });
-    if (vector.codes) writeSegmentFile(path.join(folder, `codes.${n}`), 'codes', { segment, rows }, vector.codes);
+    sums?.write(path.join(folder, vectorSumsFile(n)), description);
+    if (vector.codes) writeCodes(folder, description, n, vector.codes, sumsFromBytes);
     if (vector.graph) writeSegmentFile(path.join(folder, `graph.${n}`), 'graph', { segment, rows }, vector.graph);
     if (vector.lists) writeSegmentFile(path.join(folder, `lists.${n}`), 'lists', { segment, rows }, vector.lists);
     if (vector.tokenLists) writeSegmentFile(path.join(folder, `tokens.${n}`), 'tokens', { segment, rows }, vector.tokenLists);
@@ -176,12 +176,25 @@ export function writeSealed(
   writeSegmentFile(path.join(folder, 'segment'), 'segment', { ...description }, {}, versionOf(isDecoded));
 }
 
+function writeCodes(folder: string, description: SegmentDescription, n: number, sections: Sections, sumsFromBytes: number): void {
+  const { rows, segment } = description;
+  const codes = sections.codes as Uint8Array;
+  const isSummed = hasCodeSums(description.vectors[n] as VectorPlan, codes.length, sumsFromBytes);
+  const sums = isSummed ? withSums([codes], codes.length) : null;
+  writeSegmentFile(path.join(folder, codesFile(n)), 'codes', { segment, rows }, { ...sections, codes: sums?.passing ?? codes });
+  sums?.write(path.join(folder, codeSumsFile(n)), description);
+}
+
+function codesFile(n: number): string {
+  return `codes.${n}`;
+}
+
 export interface WriteOptions {
   /** Called between files; may throw. */
   readonly checkpoint?: () => void;
   /** The originals of a dense vector that are not in memory, in pieces that are multiples of 64 kB but for the last; null: they are. */
   readonly piecesOf?: (name: string) => Iterable<Uint8Array> | null;
-  /** Originals of so many bytes have sums of their blocks. */
+  /** Originals and codes of so many bytes have sums of their blocks. */
   readonly sumsFromBytes?: number;
 }
 
@@ -246,7 +259,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
     await pause();
     await readVectors(folder, description, vector, n, parts.vectors, pause);
     await pause();
-    const readCodes = () => readSections(folder, `codes.${n}`, 'codes', description, parts.codes as Sections, pause);
+    const readCodes = () => readSections(folder, codesFile(n), 'codes', description, parts.codes as Sections, pause);
     if (vector.decoded) await readCodes();
     const codes = vector.decoded || (parts.codes !== null && (await survives(damaged, readCodes)));
     const graph =
@@ -291,7 +304,7 @@ export async function loadSealed(folder: string, options: LoadOptions): Promise<
 
 /**
  * Where the originals are that stay in their files or arrive later, by vector. Their files are verified when all of the segment is read, but for those with
- * sums: these are verified as they are read.
+ * sums: these are verified as they are read, and soon as a whole (`replica/arrivals.ts`).
  */
 function originalsFiles(
   folder: string,
@@ -306,33 +319,10 @@ function originalsFiles(
     if (!stays && !later(plan, rows)) return;
     const name = vectorFile(n);
     const start = readSegmentFile(path.join(folder, name), 'vectors', (reader) => reader.section('vectors').offset);
-    files.set(plan.name, { name, start, ...(stays ? {} : readSums(folder, n, rows * strideOf(plan), damaged)) });
+    files.set(plan.name, { name, start, ...readSums(folder, vectorSumsFile(n), rows * strideOf(plan), damaged) });
     if (!stays) arriving.add(plan.name);
   });
   return { files, arriving };
-}
-
-function sumsFile(n: number): string {
-  return `sums.${n}`;
-}
-
-/** Those of the nth vector's originals, of so many bytes; none where there are none, as in segments of earlier builds, or they are damaged. */
-function readSums(folder: string, n: number, bytes: number, damaged: DamagedFile[]): Pick<OriginalsFile, 'sums'> {
-  const file = path.join(folder, sumsFile(n));
-  if (!fs.existsSync(file)) return {};
-  const { sums, target } = roomForSums(bytes);
-  try {
-    readSegmentFile(file, 'sums', (reader) => {
-      if (String(reader.facts.segment) !== path.basename(folder))
-        throw new DamagedFile(file, `belongs to segment ${String(reader.facts.segment)}`);
-      reader.readInto('sums', target);
-    });
-    return { sums };
-  } catch (error) {
-    if (!(error instanceof DamagedFile)) throw error;
-    damaged.push(error);
-    return {};
-  }
 }
 
 /**
@@ -340,16 +330,16 @@ function readSums(folder: string, n: number, bytes: number, damaged: DamagedFile
  */
 function listedFiles(
   folder: string,
-  { vectors }: SegmentDescription,
+  { rows, vectors }: SegmentDescription,
   damaged: DamagedFile[],
 ): { readonly codeFiles: ReadonlyMap<string, OriginalsFile>; readonly plans: readonly VectorPlan[] } {
   const codeFiles = new Map<string, OriginalsFile>();
   const plans = vectors.map((plan, n): VectorPlan => {
     if (plan.lists === undefined) return plan;
-    const name = `codes.${n}`;
+    const name = codesFile(n);
     try {
-      const start = readSegmentFile(path.join(folder, name), 'codes', (reader) => reader.section('codes').offset);
-      codeFiles.set(plan.name, { name, start });
+      const { bytes, offset } = readSegmentFile(path.join(folder, name), 'codes', (reader) => reader.section('codes'));
+      codeFiles.set(plan.name, { name, start: offset, ...readSums(folder, codeSumsFile(n), bytes, damaged) });
       return plan;
     } catch (error) {
       if (!(error instanceof DamagedFile)) throw error;
@@ -482,7 +472,7 @@ async function readVectors(
   );
 }
 
-/** Reads the lists of a vector, and its codes through, to verify them: their numbers that all rows share stay in memory. */
+/** Reads the lists of a vector, and its codes through, to verify them, if they have no sums: their numbers that all rows share stay in memory. */
 async function readLists(
   folder: string,
   description: SegmentDescription,
@@ -496,6 +486,7 @@ async function readLists(
   await readSections(folder, `lists.${n}`, 'lists', description, parts.lists as Sections, pause);
   const table: Sections = codes.spec === null ? {} : { table: parts.table(codes) };
   await readSections(folder, file.name, 'codes', description, table, pause);
+  if (file.sums !== undefined) return;
   await readSegmentFileInParts(path.join(folder, file.name), 'codes', (reader) =>
     reader.verifyInParts('codes', pause, description.rows * codes.stride),
   );

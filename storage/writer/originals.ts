@@ -25,11 +25,13 @@ export interface OriginalsHost {
   readonly pages: FilePages | null;
   after(ms: number, run: () => void): void;
   warn(message: string): void;
+  /** Something is to be built again. */
+  tellStats(): void;
   /** The files are damaged or cannot be read any more. */
   fail(error: unknown): void;
 }
 
-type OriginalsOf = Pick<ReplicaStore, 'awaitsOriginals' | 'awaitsVerifying' | 'bringOriginals' | 'tendOriginals' | 'verifyOriginals'>;
+type OriginalsOf = Pick<ReplicaStore, 'awaitsOriginals' | 'awaitsVerifying' | 'bringOriginals' | 'tendOriginals' | 'verifyFiles'>;
 
 export class Originals {
   private isOver = false;
@@ -84,8 +86,14 @@ export class Originals {
 
   /** Reads are verified block by block meanwhile. */
   private async verify(): Promise<void> {
-    const isDone = await this.read('vectors cannot be verified', () => this.store.verifyOriginals(this.pauses(0)));
-    if (isDone && !this.isOver) this.arrive();
+    let damages: readonly string[] = [];
+    const isDone = await this.read('vectors cannot be verified', async () => {
+      damages = await this.store.verifyFiles(this.pauses(0));
+    });
+    if (!isDone || this.isOver) return;
+    for (const damage of damages) this.host.warn(`replica ${this.host.key}: ${damage}; it is built again`);
+    if (damages.length > 0) this.host.tellStats();
+    this.arrive();
   }
 
   private async bring(): Promise<void> {

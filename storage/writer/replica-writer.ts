@@ -422,6 +422,9 @@ export class ReplicaWriter implements KeptLog {
       },
       after: (ms, run) => port.after(ms, run),
       warn: (message) => port.warn(message),
+      tellStats: () => {
+        if (this.store !== null) port.post({ kind: 'stats', stats: this.statsOf(this.store) });
+      },
       fail: (error) => this.reportFatal(error),
     };
   }

@@ -138,7 +138,8 @@ export class CollectionFixture {
     this.add(handle, points.length, view);
   }
 
-  async addSealed(points: readonly TestPoint[], withGraph: boolean): Promise<void> {
+  /** sumsFromBytes: as in `BuildControl`. */
+  async addSealed(points: readonly TestPoint[], withGraph: boolean, sumsFromBytes?: number): Promise<void> {
     await initChecksum();
     const { handle, view } = this.appendable(points);
     const job: BuildJob = {
@@ -160,6 +161,7 @@ export class CollectionFixture {
       checkpoint: async () => {},
       progress: () => {},
       now: () => performance.now(),
+      ...(sumsFromBytes === undefined ? {} : { sumsFromBytes }),
     });
     for (const { handle: built } of result.built) this.add(built, built.rows, NO_VIEW);
   }
@@ -172,7 +174,13 @@ export class CollectionFixture {
   /** Opens the first segment anew from its files. */
   async reopen(arrivesLater = false): Promise<SegmentHandle> {
     const { reader, rows, seq, fields } = this.segments[0] as SegmentView;
-    const options = { readers: 1, onDiskPayload: true, fields: this.fields, later: () => arrivesLater };
+    const options = {
+      readers: 1,
+      onDiskPayload: true,
+      fields: this.fields,
+      later: () => arrivesLater,
+      onDisk: (plan: VectorPlan) => plan.lists !== undefined,
+    };
     const { handle } = await loadSealed(reader.handle.folder as string, options);
     const again = new SegmentReader(handle, `c/0/${handle.id}`, this.context);
     again.deletedAt.set(reader.deletedAt);

@@ -5,6 +5,10 @@ import { after, test } from 'node:test';
 import type { CollectionConfig, Distance, FieldSchema, QuantizationConfig } from '../../../protocols/model/collection.js';
 import { listsToRead, writeStarts } from '../../../storage/builder/make-lists.js';
 import { listReads } from '../../../storage/reader/snapshot/filed-lists.js';
+import { verifyAll } from '../../../storage/replica/arrivals.js';
+import { SegmentRows } from '../../../storage/replica/segment-rows.js';
+import type { VectorLayout } from '../../../storage/segment/layout.js';
+import { isUnverified } from '../../../storage/segment/originals.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
 import { CollectionFixture, configOf, randomOf, type TestPoint } from './collection-fixture.js';
 import { type ExplainedAnswer, explainedQuery } from './explained-query.js';
@@ -36,10 +40,10 @@ function listedConfig(distance: Distance, quantization?: QuantizationConfig): Co
   return { ...config, quantization_config: quantization ?? null };
 }
 
-async function collectionOf(config: CollectionConfig): Promise<CollectionFixture> {
+async function collectionOf(config: CollectionConfig, sumsFromBytes?: number): Promise<CollectionFixture> {
   const fixture = new CollectionFixture(config, FIELDS);
   fixtures.push(fixture);
-  await fixture.addSealed(POINTS, true);
+  await fixture.addSealed(POINTS, true, sumsFromBytes);
   return fixture;
 }
 
@@ -54,6 +58,8 @@ function recallOf(fixture: CollectionFixture): number {
   }
   return found / (QUERIES.length * LIMIT);
 }
+
+const turn = () => new Promise<void>((done) => setImmediate(done));
 
 const folderOf = (fixture: CollectionFixture): string => fixture.snapshot().segments[0]?.handle.folder as string;
 
@@ -144,6 +150,36 @@ test('damage in lists or their codes is survived without them, and reported for 
       assert.deepEqual([damagedFiles, handle.layout.vectors[0]?.lists], [[name], null], `${name} at ${at}`);
     }
   }
+});
+
+test('a start reads neither codes nor originals through where they have sums: each block is verified before it is used, and all soon after', async () => {
+  const fixture = await collectionOf(listedConfig('Euclid'), 1);
+  const opened = async (): Promise<SegmentRows> => {
+    const handle = await fixture.reopen();
+    return new SegmentRows(handle, handle.rows);
+  };
+  const [built] = fixture.snapshot().segments;
+  assert.ok(!isUnverified(built?.handle.layout.vectors[0] as VectorLayout), 'the build has just written its files');
+  const sound = await opened();
+  const vector = (segment: SegmentRows): VectorLayout => segment.layout.vectors[0] as VectorLayout;
+  assert.ok(vector(sound).file?.sums !== undefined && vector(sound).lists?.filed?.file.sums !== undefined);
+  assert.ok(isUnverified(vector(sound)));
+  assert.ok(recallOf(fixture) >= 0.93);
+  assert.deepEqual(await verifyAll(() => [sound], turn), []);
+  assert.deepEqual([isUnverified(vector(sound)), sound.damagedFiles], [false, []]);
+
+  const file = path.join(folderOf(fixture), 'codes.0');
+  const start = vector(sound).lists?.filed?.file.start as number;
+  const bytes = fs.readFileSync(file);
+  bytes[start + 70_000] = (bytes[start + 70_000] as number) ^ 1;
+  fs.writeFileSync(file, bytes);
+  const damaged = await opened();
+  const whole = () => query(fixture, { query: QUERIES[0], params: { hnsw_ef: ROWS } });
+  assert.throws(whole, { code: 'storage', path: file }, 'some list lies in the damaged block');
+  const [damage = ''] = await verifyAll(() => [damaged], turn);
+  assert.match(damage, /codes\.0: checksum/);
+  assert.deepEqual(damaged.damagedFiles, ['codes.0'], 'for a repair');
+  assert.throws(whole, { code: 'storage', path: file });
 });
 
 test('lists begin where the ones before end; rows without the vector are behind the last', () => {

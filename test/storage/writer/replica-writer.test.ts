@@ -34,6 +34,7 @@ async function opened(
   const ended: BrokenInvariant[] = [];
   const scans: SeenScan[] = [];
   const collected: number[] = [];
+  const warned: string[] = [];
   const memory = new SharedLedger(memoryBudget(100 * MB, null));
   const own = new Ledger(memory.shareOf('writer-0'));
   const writer = new ReplicaWriter(
@@ -49,7 +50,7 @@ async function opened(
       beginPortion: () => () => false,
       after,
       end: (error) => ended.push(error),
-      warn: () => {},
+      warn: (message) => warned.push(message),
       collectGarbageSoon: () => collected.push(Date.now()),
       unmapPages: () => {},
       pages,
@@ -69,7 +70,7 @@ async function opened(
   };
   const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null, opening: 1 }), said.at(-1)];
   assert.ok(answer !== undefined);
-  return { take, ended, said, scans, collected, spec, memory };
+  return { take, ended, said, scans, collected, warned, spec, memory };
 }
 
 const write = (id: number): ToWriter =>
@@ -214,10 +215,11 @@ test('vectors that were not verified at the opening are right after it, before t
     const happened: string[] = [];
     const mocked = [
       mock.getter(ReplicaStore.prototype, 'awaitsVerifying', () => true),
-      mock.method(ReplicaStore.prototype, 'verifyOriginals', async (pause: () => Promise<void>) => {
+      mock.method(ReplicaStore.prototype, 'verifyFiles', async (pause: () => Promise<void>) => {
         await pause();
         happened.push('verified');
         if (error !== null) throw error;
+        return [];
       }),
       mock.method(ReplicaStore.prototype, 'tendOriginals', () => {
         happened.push('placed');
@@ -230,6 +232,26 @@ test('vectors that were not verified at the opening are right after it, before t
     const failed = said.flatMap((message) => (message.kind === 'failed' ? [message.error.detail] : []));
     assert.deepEqual([happened, failed], error === null ? [['verified', 'placed'], []] : [['verified'], [error.detail]]);
   }
+});
+
+test('codes that are found damaged after the opening are told of, as something to be built again, and the replica goes on', async (t) => {
+  const damage = 'codes.0: checksum does not match';
+  const mocked = [
+    mock.getter(ReplicaStore.prototype, 'awaitsVerifying', () => true),
+    mock.method(ReplicaStore.prototype, 'verifyFiles', async () => [damage]),
+  ];
+  const { said, warned } = await opened(t, (_ms, run) => setImmediate(run), { put: () => false, letGo: () => {} });
+  const before = said.length;
+  for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
+  for (const { mock: one } of mocked) one.restore();
+  assert.ok(
+    warned.some((message) => message.includes(damage) && message.endsWith('it is built again')),
+    warned.join('; '),
+  );
+  assert.deepEqual(
+    said.slice(before).map(({ kind }) => kind),
+    ['stats'],
+  );
 });
 
 test('a replica whose vectors are damaged on their way to memory is given up with the name of the file; where they cannot be read, they stay there', async (t) => {
