@@ -25,6 +25,8 @@ import { type Dataset, loadMnist, loadSample, makeSynthetic } from './common/dat
 import { limitGigabytes, machine } from './common/measure.js';
 import { profileSummary } from './common/profile.js';
 import { table } from './common/table.js';
+import { type EngineChapter, engineMarkdown } from './engine/report.js';
+import { measureEngine } from './engine/run.js';
 import { type LargeChapter, largeMarkdown } from './large/report.js';
 import { measureLarge } from './large/run.js';
 import { type LimitsChapter, limitsMarkdown } from './limits/report.js';
@@ -59,13 +61,14 @@ const HELP = `npm run bench -- [options]
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
   --requests         the fixed cost of small requests instead: REST and gRPC, cold and warm, per thread, and uploads
   --start            a start instead: until ready and idle memory without data, until ready and the first requests with data; also with --dataset mnist
-  --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one; of --stream: after this one
+  --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one; of --stream and --engine: after this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --large            one collection of --count (default 1,000,000) × --dim (default 128) points instead: built, searched, started again
   --tokens N         of --large: multivectors of so many vectors each
   --on-disk          of --large: vectors in lists on disk
   --stream           points at a steady pace, for --seconds (default 600), into a collection that is built and searched meanwhile instead
   --rate N           of --stream: points per second, default 2000
+  --engine           time, CPU, memory and disk of MNIST, 50,000 × 256 and 200,000 × 128 instead: built, searched, started again
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
   --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead
@@ -100,6 +103,7 @@ const { values: options } = parseArgs({
     'on-disk': { type: 'boolean', default: false },
     stream: { type: 'boolean', default: false },
     rate: { type: 'string', default: '2000' },
+    engine: { type: 'boolean', default: false },
     writes: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
     access: { type: 'boolean', default: false },
@@ -154,6 +158,10 @@ if (options.large) {
 }
 if (options.stream) {
   await benchStream();
+  process.exit(0);
+}
+if (options.engine) {
+  await benchEngine();
   process.exit(0);
 }
 if (options.collections) {
@@ -367,6 +375,24 @@ async function benchStream(): Promise<void> {
     const chapter: StreamChapter = { ...run(), sides, pointsPerSecond, seconds, seed, besideName };
     console.log(`\n${streamMarkdown(chapter)}`);
     keep('stream', chapter, streamMarkdown(chapter));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function benchEngine(): Promise<void> {
+  const count = (all: number) => (options.quick ? Math.ceil(all / 10) : all);
+  const mnist = loadMnist(options.data, seed, count(60_000)) ?? sample(count(60_000));
+  const datasets = [mnist, makeSynthetic(count(50_000), 256, 1000, seed), makeSynthetic(count(200_000), 128, 1000, seed)];
+  const beside = options.beside === undefined ? null : resolve(options.beside);
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const engine = { efs: settings.efs, seconds: settings.seconds, restMs: options.quick ? 3000 : 10_000, beside };
+    const figures = await measureEngine(datasets, engine, folder, (line) => process.stderr.write(`${line}\n`));
+    const besideName = beside === null ? null : commitOf(beside);
+    const chapter: EngineChapter = { ...run(), figures, seed, besideName };
+    console.log(`\n${engineMarkdown(chapter)}`);
+    keep('engine', chapter, engineMarkdown(chapter));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -1,7 +1,7 @@
 /** What a stream of points costs, as a table. */
 
 import type { Machine } from '../common/measure.js';
-import { table } from '../common/table.js';
+import { type SideFigure, sidesTable } from '../common/table.js';
 import { SEARCHES_PER_SECOND, STREAM_BATCH, STREAM_DIM, type StreamFigures } from './run.js';
 import { LATE_MS } from './send.js';
 
@@ -19,10 +19,7 @@ export interface StreamChapter {
   readonly besideName: string | null;
 }
 
-/** What is shown, with how many digits after the point, and where it is. */
-type Figure = readonly [what: string, digits: number, figureOf: (figures: StreamFigures) => number | null];
-
-const FIGURES: readonly Figure[] = [
+const FIGURES: readonly SideFigure<StreamFigures>[] = [
   ['points sent', 0, ({ points }) => points],
   ['points per second', 0, ({ points, sent }) => points / sent.seconds],
   [`batches sent ${LATE_MS} ms or more after they were due, %`, 1, ({ sent }) => (100 * sent.late) / sent.delays.count],
@@ -51,31 +48,14 @@ const FIGURES: readonly Figure[] = [
 
 export function streamMarkdown(chapter: StreamChapter): string {
   const { besideName, command, date, machine, pointsPerSecond, seconds, seed, sides } = chapter;
-  const names = sides.map(({ side }) => (side === 'this' ? 'this one' : String(besideName)));
-  const head = ['what', ...names, ...(sides.length > 1 ? ['ratio'] : [])];
   return [
     '### A stream of points',
     '',
     `Synthetic, × ${STREAM_DIM}, Cosine: ${pointsPerSecond.toLocaleString('en')} points a second for ${seconds} s in batches of ${STREAM_BATCH} over gRPC, ${SEARCHES_PER_SECOND} searches a second over REST. ${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\``,
     '',
-    ...table(
-      head,
-      FIGURES.map((figure) => cellsOf(figure, sides)),
-    ),
+    ...sidesTable(FIGURES, sides, besideName),
     '',
   ].join('\n');
-}
-
-function cellsOf([what, digits, figureOf]: Figure, sides: readonly StreamFigures[]): string[] {
-  const values = sides.map(figureOf);
-  const [here, beside] = values;
-  const cells = [what, ...values.map((value) => shownWith(value, digits))];
-  if (sides.length > 1) cells.push(here && beside ? `× ${(here / beside).toFixed(2)}` : '');
-  return cells;
-}
-
-function shownWith(value: number | null, digits: number): string {
-  return value === null ? '' : value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
 function buildSeconds({ indexCpu, streamCpu }: StreamFigures): number | null {
