@@ -381,7 +381,7 @@ async function benchStream(): Promise<void> {
 }
 
 async function benchEngine(): Promise<void> {
-  const count = (all: number) => (options.quick ? Math.ceil(all / 10) : all);
+  const count = (all: number) => (options.quick ? all / 4 : all);
   const mnist = loadMnist(options.data, seed, count(60_000)) ?? sample(count(60_000));
   const datasets = [mnist, makeSynthetic(count(50_000), 256, 1000, seed), makeSynthetic(count(200_000), 128, 1000, seed)];
   const beside = options.beside === undefined ? null : resolve(options.beside);

@@ -113,6 +113,7 @@ class EngineRun {
 
   async measure(side: string): Promise<EngineFigures> {
     const storage = join(this.folder, 'node');
+    mkdirSync(storage);
     const start = () => startNodeProcess({ folder: storage, program: this.program });
     let node = await start();
     try {
