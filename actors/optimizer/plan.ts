@@ -107,9 +107,9 @@ export const MERGE_QUIET_MS = 5000;
 export const BUSY_THRESHOLDS = 32;
 
 /** Bytes of vectors a second, for each CPU, that builds of a stream keep up with on half of the CPUs, merges included. */
-export const PACED_BYTES_PER_CPU = 1.25e6;
+const PACED_BYTES_PER_CPU = 1.25e6;
 /** Rows of a stream gather for so long at least. */
-export const PACED_GATHER_MS = 4000;
+const PACED_GATHER_MS = 4000;
 /** Segments that a merge beside a stream takes at least. */
 const STREAM_MERGE_MIN = 4;
 
@@ -219,6 +219,7 @@ function planFieldIndex(world: World): OptimizationPlan | undefined {
   };
 }
 
+/** Alone: rows that wait until larger segments are built again are scanned by each search. */
 function planPaced(world: World): OptimizationPlan | undefined {
   const { facts, threshold } = world;
   if (threshold === 0 || world.quietMs >= QUIET_MS) return undefined;

@@ -39,7 +39,7 @@ export interface Knowledge {
   readonly published: { readonly builds: number; readonly points: number };
 }
 
-export interface Gathering {
+interface Gathering {
   readonly sinceMs: number;
   /** Of vectors, by now. */
   readonly bytes: number;

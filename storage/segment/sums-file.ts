@@ -8,7 +8,7 @@ import { LARGE_ORIGINALS_BYTES, type OriginalsFile, strideOf, type VectorPlan } 
 import { canArriveLater } from './residence.js';
 
 /** Whose segment a file is of. */
-export interface SumsOwner {
+interface SumsOwner {
   readonly segment: number;
   readonly rows: number;
 }
