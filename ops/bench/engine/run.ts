@@ -17,7 +17,7 @@ import { writeRequests } from '../common/requests.js';
 import { untilBuilt } from '../common/until-built.js';
 import { programIn } from '../requests/slices.js';
 
-export interface EngineSettings {
+export interface EngineBench {
   readonly efs: readonly number[];
   /** Of each measurement of searches. */
   readonly seconds: number;
@@ -61,7 +61,7 @@ const UNTIL_BUILT = { pollMs: 200, quietMs: 3000 };
 
 export async function measureEngine(
   datasets: readonly Dataset[],
-  settings: EngineSettings,
+  settings: EngineBench,
   folder: string,
   say: (line: string) => void,
 ): Promise<EngineFigures[]> {
@@ -103,7 +103,7 @@ class EngineRun {
 
   constructor(
     private readonly dataset: Dataset,
-    private readonly settings: EngineSettings,
+    private readonly settings: EngineBench,
     private readonly folder: string,
     private readonly program: string | undefined,
     private readonly helpers: Helpers,
