@@ -42,7 +42,7 @@ export function engineMarkdown({ besideName, command, date, figures, machine, se
   return [
     '### The engine',
     '',
-    `${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\`. CPU is that of the whole node, of searches over REST with 4 connections; at a recall: between the values of \`hnsw_ef\` on both sides of it.`,
+    `${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\`. CPU is that of the whole node, of searches over REST with 4 connections, medians of slices in turn; at a recall: between the values of \`hnsw_ef\` on both sides of it.`,
     '',
     ...datasets.flatMap((dataset) =>
       section(

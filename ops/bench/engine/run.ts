@@ -1,6 +1,6 @@
 /**
  * What the engine needs for a collection, from the first point sent until it has been searched and started again: time, CPU, memory, disk. The built server of
- * another checkout does the same after each data set.
+ * another checkout builds the same after this one, and takes the same searches in turn with it.
  */
 
 import { mkdirSync } from 'node:fs';
@@ -10,16 +10,16 @@ import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import { type BenchFilter, type Dataset, PAYLOAD_FIELDS } from '../common/dataset.js';
 import { type Helper, startHelper } from '../common/helper.js';
-import type { LoadResult, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
+import type { BaselineData, LoadResult, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
 import { cpuSeconds, diskMegabytes, type Memory, memory, peakMegabytes, resetPeak } from '../common/measure.js';
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
 import { untilBuilt } from '../common/until-built.js';
-import { programIn } from '../requests/slices.js';
+import { median, programIn } from '../requests/slices.js';
 
 export interface EngineBench {
   readonly efs: readonly number[];
-  /** Of each measurement of searches. */
+  /** Of all slices of a measurement of searches. */
   readonly seconds: number;
   /** Milliseconds without requests before memory is read. */
   readonly restMs: number;
@@ -57,6 +57,8 @@ const COLLECTION = 'engine';
 const SMALL = 'one_point';
 const CONNECTIONS = 4;
 const LIMIT = 10;
+/** Of a measurement of searches, in turn with the other side. */
+const SLICES = 5;
 const UNTIL_BUILT = { pollMs: 200, quietMs: 3000 };
 
 export async function measureEngine(
@@ -69,12 +71,9 @@ export async function measureEngine(
   const helpers = { load: startHelper<ToLoad>('load'), baseline: startHelper<ToBaseline>('baseline') };
   try {
     for (const dataset of datasets) {
-      for (const [side, program] of sidesOf(settings.beside)) {
-        const own = join(folder, `${dataset.name}-${dataset.dim}-${side}`);
-        mkdirSync(own);
-        say(`${side}: ${dataset.description}`);
-        figures.push(await new EngineRun(dataset, settings, own, program, helpers).measure(side));
-      }
+      const own = join(folder, `${dataset.name}-${dataset.dim}`);
+      mkdirSync(own);
+      figures.push(...(await new EngineRun(dataset, settings, own, helpers, say).measure()));
     }
   } finally {
     helpers.load.end();
@@ -83,62 +82,81 @@ export async function measureEngine(
   return figures;
 }
 
-function sidesOf(beside: string | null): [string, string | undefined][] {
-  return beside === null
-    ? [['this', undefined]]
-    : [
-        ['this', undefined],
-        ['beside', programIn(beside)],
-      ];
-}
-
 interface Helpers {
   readonly load: Helper<ToLoad>;
   readonly baseline: Helper<ToBaseline>;
 }
 
-/** One side with one data set. */
+interface Side {
+  readonly name: string;
+  readonly program: string | undefined;
+  readonly storage: string;
+  node: RunningNode;
+}
+
+type Built = Pick<EngineFigures, 'indexedSeconds' | 'indexedCpu' | 'peak' | 'atRest' | 'disk'>;
+
+/** All sides with one data set. */
 class EngineRun {
   private readonly requests: string;
+  private readonly data: BaselineData;
 
   constructor(
     private readonly dataset: Dataset,
     private readonly settings: EngineBench,
     private readonly folder: string,
-    private readonly program: string | undefined,
     private readonly helpers: Helpers,
+    private readonly say: (line: string) => void,
   ) {
     this.requests = join(folder, 'next.requests');
+    this.data = writeBaselineData(dataset, folder);
   }
 
-  async measure(side: string): Promise<EngineFigures> {
-    const storage = join(this.folder, 'node');
-    mkdirSync(storage);
-    const start = () => startNodeProcess({ folder: storage, program: this.program });
-    let node = await start();
+  async measure(): Promise<EngineFigures[]> {
+    const sides: Side[] = [];
     try {
-      const built = await this.build(node);
-      const atRest = await this.restOf(node);
-      const disk = diskMegabytes(storage);
-      const fixedCpuMs = await this.cpuOf(node, this.searchFile(SMALL, this.settings.efs[0] as number, null));
-      const searches: EngineSearch[] = [];
-      for (const ef of this.settings.efs) searches.push(await this.search(node, ef, null, fixedCpuMs));
-      const filtered = [];
-      for (const filter of this.dataset.filters) {
-        filtered.push({ filter: filter.name, ...(await this.search(node, FILTER_EF, filter, fixedCpuMs)) });
+      const built: Built[] = [];
+      for (const [name, program] of this.programs()) {
+        this.say(`${name}: ${this.dataset.description}`);
+        const side = await this.begin(name, program);
+        sides.push(side);
+        built.push(await this.build(side));
       }
-      const searched = await this.restOf(node);
-      await node.end('SIGTERM');
-      node = await start();
-      await this.load(node, { file: this.searchFile(COLLECTION, FILTER_EF, null), requests: this.dataset.queryCount });
-      const restarted = await this.restOf(node);
-      return { side, dataset: this.dataset.description, ...built, atRest, searched, restarted, disk, fixedCpuMs, searches, filtered };
+      const fixedCpuMs = await this.cpuInTurns(sides, this.searchFile(SMALL, this.settings.efs[0] as number, null));
+      const searches: EngineSearch[][] = [];
+      for (const ef of this.settings.efs) searches.push(await this.search(sides, ef, null, fixedCpuMs));
+      const filtered: EngineSearch[][] = [];
+      for (const filter of this.dataset.filters) filtered.push(await this.search(sides, FILTER_EF, filter, fixedCpuMs));
+      const figures: EngineFigures[] = [];
+      for (const [n, side] of sides.entries()) {
+        figures.push({
+          side: side.name,
+          dataset: this.dataset.description,
+          ...(built[n] as Built),
+          fixedCpuMs: fixedCpuMs[n] as number,
+          searches: searches.map((found) => found[n] as EngineSearch),
+          filtered: filtered.map((found, at) => ({ filter: this.dataset.filters[at]?.name ?? '', ...(found[n] as EngineSearch) })),
+          ...(await this.restart(side)),
+        });
+      }
+      return figures;
     } finally {
-      await node.end('SIGTERM');
+      for (const { node } of sides) await node.end('SIGTERM');
     }
   }
 
-  private async build(node: RunningNode): Promise<Pick<EngineFigures, 'indexedSeconds' | 'indexedCpu' | 'peak'>> {
+  private programs(): [string, string | undefined][] {
+    const { beside } = this.settings;
+    return [['this', undefined], ...(beside === null ? [] : [['beside', programIn(beside)] as [string, string]])];
+  }
+
+  private async begin(name: string, program: string | undefined): Promise<Side> {
+    const storage = join(this.folder, name);
+    mkdirSync(storage);
+    return { name, program, storage, node: await startNodeProcess({ folder: storage, program }) };
+  }
+
+  private async build({ node, storage }: Side): Promise<Built> {
     const { count, dim, distance } = this.dataset;
     const client = new RestClient(node.port);
     for (const name of [SMALL, COLLECTION]) await client.result('PUT', `/collections/${name}`, { vectors: { size: dim, distance } });
@@ -154,26 +172,53 @@ class EngineRun {
     await untilBuilt(client, COLLECTION, UNTIL_BUILT);
     const indexedSeconds = (performance.now() - started - UNTIL_BUILT.quietMs) / 1000;
     client.close();
-    return { indexedSeconds, indexedCpu: (cpuSeconds(node.pid) ?? Number.NaN) - cpuBefore, peak: peakMegabytes(node.pid) };
+    const indexedCpu = (cpuSeconds(node.pid) ?? Number.NaN) - cpuBefore;
+    const peak = peakMegabytes(node.pid);
+    return { indexedSeconds, indexedCpu, peak, atRest: await this.memoryAtRest(node), disk: diskMegabytes(storage) };
   }
 
-  private async search(node: RunningNode, ef: number, filter: BenchFilter | null, fixedCpuMs: number): Promise<EngineSearch> {
-    const data = writeBaselineData(this.dataset, this.folder);
-    const rows =
-      filter === null ? null : Uint32Array.from(this.dataset.payloads.flatMap((payload, row) => (filter.matches(payload) ? [row] : [])));
-    const truth = await this.helpers.baseline.run<Truth>({ kind: 'truth', data, rows, k: LIMIT });
+  /** What each side finds, and how much CPU it takes. */
+  private async search(
+    sides: readonly Side[],
+    ef: number,
+    filter: BenchFilter | null,
+    fixedCpuMs: readonly number[],
+  ): Promise<EngineSearch[]> {
+    const { payloads, queryCount } = this.dataset;
+    const rows = filter === null ? null : Uint32Array.from(payloads.flatMap((payload, row) => (filter.matches(payload) ? [row] : [])));
+    const truth = await this.helpers.baseline.run<Truth>({ kind: 'truth', data: this.data, rows, k: LIMIT });
     const file = this.searchFile(COLLECTION, ef, filter);
-    const { bodies } = await this.load(node, { file, requests: this.dataset.queryCount, keepBodies: true });
-    const cpuMs = await this.cpuOf(node, file);
-    return { ef, recall: recallOf(truth, bodies.map(idsOf)), cpuMs: cpuMs - fixedCpuMs };
+    const recalls: number[] = [];
+    for (const { node } of sides) {
+      const { bodies } = await this.load(node, { file, requests: queryCount, keepBodies: true });
+      recalls.push(recallOf(truth, bodies.map(idsOf)));
+    }
+    const cpuMs = await this.cpuInTurns(sides, file);
+    return sides.map((_, n) => ({ ef, recall: recalls[n] as number, cpuMs: (cpuMs[n] as number) - (fixedCpuMs[n] as number) }));
   }
 
-  /** CPU milliseconds of the whole node for each of the searches in a file. */
-  private async cpuOf(node: RunningNode, file: string): Promise<number> {
-    await this.load(node, { file, seconds: this.settings.seconds / 2 });
-    const before = cpuSeconds(node.pid) ?? Number.NaN;
-    const { requests } = await this.load(node, { file, seconds: this.settings.seconds });
-    return (1000 * ((cpuSeconds(node.pid) ?? Number.NaN) - before)) / requests;
+  /** CPU milliseconds of each side's whole node for a search of a file: medians of slices. */
+  private async cpuInTurns(sides: readonly Side[], file: string): Promise<number[]> {
+    const seconds = this.settings.seconds / SLICES;
+    for (const { node } of sides) await this.load(node, { file, seconds });
+    const slices = sides.map((): number[] => []);
+    for (let slice = 0; slice < SLICES; slice++) {
+      for (const [n, { node }] of sides.entries()) {
+        const before = cpuSeconds(node.pid) ?? Number.NaN;
+        const { requests } = await this.load(node, { file, seconds });
+        slices[n]?.push((1000 * ((cpuSeconds(node.pid) ?? Number.NaN) - before)) / requests);
+      }
+    }
+    return slices.map(median);
+  }
+
+  /** Memory after all searches, and after a restart and some more. */
+  private async restart(side: Side): Promise<Pick<EngineFigures, 'searched' | 'restarted'>> {
+    const searched = await this.memoryAtRest(side.node);
+    await side.node.end('SIGTERM');
+    side.node = await startNodeProcess({ folder: side.storage, program: side.program });
+    await this.load(side.node, { file: this.searchFile(COLLECTION, FILTER_EF, null), requests: this.dataset.queryCount });
+    return { searched, restarted: await this.memoryAtRest(side.node) };
   }
 
   private searchFile(collection: string, ef: number, filter: BenchFilter | null): string {
@@ -206,7 +251,7 @@ class EngineRun {
     return result;
   }
 
-  private async restOf(node: RunningNode): Promise<Memory | null> {
+  private async memoryAtRest(node: RunningNode): Promise<Memory | null> {
     await sleep(this.settings.restMs);
     return memory(node.pid);
   }
