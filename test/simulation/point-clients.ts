@@ -18,6 +18,8 @@ import type { Stream } from './random.js';
 const FAILURES = new Set(['unavailable', 'timeout', 'busy', 'storage']);
 /** A node that has just joined does not know of the collection yet, or of its keys. */
 const EARLY = /^Collection .* doesn't exist|^Shard key .* not found|^the collection has no shards/;
+/** A peer that was removed answers for itself once it is started again, if it has all shards. */
+const APART = /^points of collection .* was made in a cluster and has \d+ of its \d+ shards on this node/;
 const KEYS: readonly ShardKey[] = ['north', 'south'];
 /** Changes of points when the log of a replica begins anew, and how long after that. */
 const PRESSED = 6;
@@ -315,16 +317,18 @@ export class PointClients {
 
   async #call(who: string, node: SimulatedNode, what: string, ask: (api: NodeApi) => Promise<Uint8Array>): Promise<Answer> {
     const ended = await callNode(this.parts, who, node, what, ask);
-    return ended === null ? null : this.#answerOf(ended, `${what} on ${node.host}`);
+    const isRemoved = node.cluster?.status().phase === 'Removed';
+    return ended === null ? null : this.#answerOf(ended, `${what} on ${node.host}`, isRemoved);
   }
 
-  #answerOf(ended: Ended<Uint8Array>, what: string): Answer {
+  #answerOf(ended: Ended<Uint8Array>, what: string, isRemoved: boolean): Answer {
     if (ended.kind === 'answered') return ended.answer;
     if (ended.kind === 'lost') return null;
     const { error, lives, stack } = ended;
     const { code, detail } = error;
     const isMissing = code === 'notFound' && /^No point with id/.test(detail);
-    if (!isMissing && !EARLY.test(detail) && !FAILURES.has(code) && lives)
+    const isApart = isRemoved && code === 'unsupported' && APART.test(detail);
+    if (!isMissing && !isApart && !EARLY.test(detail) && !FAILURES.has(code) && lives)
       this.parts.violation(`${what} failed: ${code}: ${detail}${stack}`);
     return isMissing ? 'notFound' : outcomeOf(error) === 'none' ? 'refused' : null;
   }
