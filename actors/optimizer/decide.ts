@@ -2,9 +2,7 @@
 
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
-import { type OptimizationPlan, type PlanFacts, planOptimization } from './plan.js';
-
-export type PlannedBuild = Extract<OptimizationPlan, { kind: 'build' }>;
+import { type PlanFacts, type PlannedBuild, planOptimization } from './plan.js';
 
 export type Decision =
   | { readonly kind: 'build'; readonly plan: PlannedBuild }

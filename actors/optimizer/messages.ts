@@ -4,7 +4,7 @@ import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { BuildProgress } from '../../storage/pool/pool.js';
 import type { BuildReport, ReplicaStats } from '../../storage/threads/messages.js';
-import type { PlannedBuild } from './decide.js';
+import type { PlannedBuild } from './plan.js';
 import type { OptimizerStatus } from './status.js';
 
 export type OptimizerMessage =

@@ -75,6 +75,8 @@ export type OptimizationPlan =
       readonly beside?: true;
     };
 
+export type PlannedBuild = Extract<OptimizationPlan, { kind: 'build' }>;
+
 export interface PlanFacts {
   readonly nowMs: number;
   readonly cpus: number;
@@ -144,8 +146,8 @@ export function planOptimization(stats: ReplicaStats, config: CollectionConfig, 
 
 /** Bytes of vectors that have no graph and are not being built. */
 export function gatheredBytes({ fields, segments }: ReplicaStats, config: CollectionConfig, runningSources: ReadonlySet<number>): number {
-  const free = segments.filter((segment) => segment.rows > 0 && !segment.building && !runningSources.has(segment.id));
-  return sum(free.filter((segment) => !isIndexed(segment, config, fields)));
+  const free = segments.filter((segment) => segment.rows > 0 && !isSource(segment, runningSources));
+  return sum(unindexedOf({ config, fields, free }));
 }
 
 /** A plan as one line, for logs and tests. */
@@ -177,7 +179,7 @@ interface World {
 }
 
 function survey(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): World {
-  const isRunning = (segment: SegmentStats) => segment.building || facts.runningSources.has(segment.id);
+  const isRunning = (segment: SegmentStats) => isSource(segment, facts.runningSources);
   const free = stats.segments.filter((segment) => segment.rows > 0 && !isRunning(segment));
   return {
     free: free.sort((a, b) => a.vectorBytes - b.vectorBytes || a.id - b.id),
@@ -228,7 +230,7 @@ function planPaced(world: World): OptimizationPlan | undefined {
   const gatheredMs = facts.nowMs - (facts.gatheringSinceMs ?? facts.nowMs);
   const pacedBytes = (gatheredMs / 1000) * PACED_BYTES_PER_CPU * facts.cpus;
   if (bytes <= threshold || gatheredMs < PACED_GATHER_MS || bytes > pacedBytes) return undefined;
-  return { ...buildOf('indexing', withinLimits(settled(unindexed, threshold), world), world), beside: true };
+  return { ...settledBuild(unindexed, world), beside: true };
 }
 
 function planIndexing(world: World): OptimizationPlan | undefined {
@@ -236,12 +238,16 @@ function planIndexing(world: World): OptimizationPlan | undefined {
   const bytes = sum(unindexed);
   if (world.threshold === 0 || bytes <= world.threshold) return undefined;
   const outgrown = bytes >= Math.max(BUSY_THRESHOLDS * world.threshold, world.indexedBytes / 2);
-  if (outgrown && (world.building || world.quietMs < QUIET_MS))
-    return buildOf('indexing', withinLimits(settled(unindexed, world.threshold), world), world);
+  if (outgrown && (world.building || world.quietMs < QUIET_MS)) return settledBuild(unindexed, world);
   if (world.building) return undefined;
   const hidden = unindexed.some((segment) => segment.deferred);
   if (world.quietMs < QUIET_MS && !hidden) return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'indexing' };
   return buildOf('indexing', folded(unindexed, world), world);
+}
+
+/** While writes go on: of the rows without a graph alone. */
+function settledBuild(unindexed: readonly SegmentStats[], world: World): PlannedBuild {
+  return buildOf('indexing', withinLimits(settled(unindexed, world.threshold), world), world);
 }
 
 function planReindex(world: World): OptimizationPlan | undefined {
@@ -312,7 +318,7 @@ function planMerge(world: World): OptimizationPlan | undefined {
   const counted = named === 0 || sealed.length > target ? sealed : world.free.filter(({ deferred, frozen }) => frozen && !deferred);
   if (counted.length <= target) return undefined;
   // No graph is built again for the sake of rows that have none yet.
-  const candidates = counted === sealed ? sealed : counted.filter((segment) => unindexedOf(world).includes(segment));
+  const candidates = counted === sealed ? sealed : unindexedOf({ ...world, free: counted });
   const chosen = candidates.slice(0, Math.max(3, counted.length - target + 1));
   while (chosen.length >= 3 && !isCheapMerge(chosen, world)) chosen.pop();
   if (chosen.length < 3) return undefined;
@@ -325,7 +331,11 @@ function isCheapMerge(chosen: readonly SegmentStats[], world: World): boolean {
   return liveBytes(largest) <= MERGE_RATIO * (sumLive(chosen) - liveBytes(largest)) && fits(chosen, world);
 }
 
-function unindexedOf({ config, fields, free }: World): SegmentStats[] {
+function isSource({ building, id }: SegmentStats, runningSources: ReadonlySet<number>): boolean {
+  return building || runningSources.has(id);
+}
+
+function unindexedOf({ config, fields, free }: Pick<World, 'config' | 'fields' | 'free'>): SegmentStats[] {
   return free.filter((segment) => !isIndexed(segment, config, fields));
 }
 
@@ -423,7 +433,7 @@ function rowOverheadBytes(world: World): number {
   return 40 + 22 * scratchSlots + adjacency + layersBytes(world.config, world.fields);
 }
 
-function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): Extract<OptimizationPlan, { kind: 'build' }> {
+function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: World): PlannedBuild {
   const withGraph = world.threshold > 0 && sumLive(sources) > world.threshold;
   const results = resultsOf(sources, world, reason === 'indexing' ? segmentsLacking(sources, world) : 1);
   const bytes = buildBytes(sources, world);

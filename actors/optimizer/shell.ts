@@ -10,8 +10,8 @@ import { type ActorContext, type Behaviour, unreachable } from '../runtime/behav
 import type { Cancel } from '../runtime/ports.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { BuildTicket } from './budget.js';
-import type { PlannedBuild } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';
+import type { PlannedBuild } from './plan.js';
 import { describePlan } from './plan.js';
 import type { OptimizerState } from './state.js';
 import type { OptimizerStatus } from './status.js';

@@ -10,8 +10,7 @@
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
-import type { PlannedBuild } from './decide.js';
-import type { TooLargeBuild } from './plan.js';
+import type { PlannedBuild, TooLargeBuild } from './plan.js';
 import type { FinishedBuild, OptimizerStatus, RunningBuild } from './status.js';
 
 export type OptimizerState = IdleOptimizer | WaitingOptimizer | BuildingOptimizer | CoolingOptimizer;

@@ -2,7 +2,7 @@
 
 import type { ErrorFacts } from '../../protocols/errors.js';
 import type { BuildProgress } from '../../storage/pool/pool.js';
-import type { PlannedBuild } from './decide.js';
+import type { PlannedBuild } from './plan.js';
 
 /** A segment a build takes. */
 export interface SourceSegment {

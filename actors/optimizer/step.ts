@@ -5,9 +5,9 @@ import type { CollectionConfig } from '../../protocols/model/collection.js';
 import { indexingThresholdBytes } from '../../storage/segment/graph-settings.js';
 import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { become, type Step } from '../runtime/behaviour.js';
-import { decideOptimization, type PlannedBuild, threadsWanted } from './decide.js';
+import { decideOptimization, threadsWanted } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';
-import { describePlan, gatheredBytes } from './plan.js';
+import { describePlan, gatheredBytes, type PlannedBuild } from './plan.js';
 import {
   type BuildingOptimizer,
   buildsOf,

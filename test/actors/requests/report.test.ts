@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PlannedBuild } from '../../../actors/optimizer/decide.js';
+import type { PlannedBuild } from '../../../actors/optimizer/plan.js';
 import type { OptimizerStatus, RunningBuild } from '../../../actors/optimizer/status.js';
 import { collectionView, optimizationsView, type ReplicaFacts, replicaStatus } from '../../../actors/requests/report.js';
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
