@@ -420,15 +420,24 @@ const CHUNK_HEAD_BYTES = 16;
 
 const NO_ITEMS: RowItems = new Map();
 
-/** A new empty appendable segment for a configuration's vectors. items: item counts of its first row. rows: that the replica has. before: the one made before it, if a build works on that. */
+/** What a new appendable segment is made for. */
+export interface AppendableNeed {
+  /** Item counts of its first row. Default: none. */
+  readonly items?: RowItems | undefined;
+  /** That the replica has. Default: many. */
+  readonly rows?: number;
+  /** Of dense vectors, or of items of each other one. Default: the usual. */
+  readonly vectorBytesMax?: number;
+  /** The one made before it, if a build works on that. */
+  readonly before?: SegmentRows | undefined;
+}
+
+/** A new empty appendable segment for a configuration's vectors. */
 export function makeAppendable(
   id: number,
   config: CollectionConfig,
   readers: number,
-  items: RowItems = NO_ITEMS,
-  rows = Number.POSITIVE_INFINITY,
-  vectorBytesMax = Number.POSITIVE_INFINITY,
-  before: SegmentRows | null = null,
+  { items = NO_ITEMS, rows = Number.POSITIVE_INFINITY, vectorBytesMax = Number.POSITIVE_INFINITY, before }: AppendableNeed = {},
 ): SegmentRows {
   const plans = vectorPlans(config.params);
   // One that was loaded with little room may be full before the replica is any larger.
@@ -500,8 +509,8 @@ function appendableIn(
  * Rows to have room for behind a segment that a build took before it was full: twice as many as that one got. A stream whose rows are built as they come would
  * make memory for a full one with each build, and V8 collects garbage in each thread that hears of 64 MB.
  */
-function roomBehind(before: SegmentRows | null): number {
-  if (before === null || before.rows === before.layout.capacity) return Number.POSITIVE_INFINITY;
+function roomBehind(before: SegmentRows | undefined): number {
+  if (before === undefined || before.rows === before.layout.capacity) return Number.POSITIVE_INFINITY;
   return Math.max(FIRST_ROWS_MAX, 2 * before.rows);
 }
 

@@ -515,7 +515,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     const { max_segment_size } = config.optimizer_config;
     const isBounded = max_segment_size !== null && segments.length < SEGMENTS_MADE_MAX;
     const before = segments.filter(({ building, isAppendable }) => isAppendable && building).at(-1);
-    return makeAppendable(this.nextSegment(), config, readers, items, rows, isBounded ? max_segment_size * 1024 : undefined, before);
+    const bound = isBounded ? { vectorBytesMax: max_segment_size * 1024 } : {};
+    return makeAppendable(this.nextSegment(), config, readers, { items, rows, before, ...bound });
   }
 
   defers(segments: readonly SegmentRows[], manifest: Manifest): boolean {

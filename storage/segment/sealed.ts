@@ -330,7 +330,7 @@ function originalsFiles(
  */
 function listedFiles(
   folder: string,
-  { rows, vectors }: SegmentDescription,
+  { vectors }: SegmentDescription,
   damaged: DamagedFile[],
 ): { readonly codeFiles: ReadonlyMap<string, OriginalsFile>; readonly plans: readonly VectorPlan[] } {
   const codeFiles = new Map<string, OriginalsFile>();
