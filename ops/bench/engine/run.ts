@@ -6,7 +6,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RunningNode, startNodeProcess } from '../../node-process.js';
+import type { RunningNode } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import { type BenchFilter, type Dataset, PAYLOAD_FIELDS } from '../common/dataset.js';
 import { type Helper, startHelper } from '../common/helper.js';
@@ -15,7 +15,7 @@ import { cpuSeconds, diskMegabytes, type Memory, memory, peakMegabytes, resetPea
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
 import { untilBuilt } from '../common/until-built.js';
-import { median, programIn } from '../requests/slices.js';
+import { type Contender, median, restart, startContenders } from '../requests/slices.js';
 
 export interface EngineBench {
   readonly efs: readonly number[];
@@ -87,13 +87,6 @@ interface Helpers {
   readonly baseline: Helper<ToBaseline>;
 }
 
-interface Side {
-  readonly name: string;
-  readonly program: string | undefined;
-  readonly storage: string;
-  node: RunningNode;
-}
-
 type Built = Pick<EngineFigures, 'indexedSeconds' | 'indexedCpu' | 'peak' | 'atRest' | 'disk'>;
 
 /** All sides with one data set. */
@@ -113,13 +106,11 @@ class EngineRun {
   }
 
   async measure(): Promise<EngineFigures[]> {
-    const sides: Side[] = [];
+    const sides = await startContenders(this.folder, this.settings.beside);
     try {
       const built: Built[] = [];
-      for (const [name, program] of this.programs()) {
-        this.say(`${name}: ${this.dataset.description}`);
-        const side = await this.begin(name, program);
-        sides.push(side);
+      for (const side of sides) {
+        this.say(`${side.name}: ${this.dataset.description}`);
         built.push(await this.build(side));
       }
       const fixedCpuMs = await this.cpuInTurns(sides, this.searchFile(SMALL, this.settings.efs[0] as number, null));
@@ -145,18 +136,7 @@ class EngineRun {
     }
   }
 
-  private programs(): [string, string | undefined][] {
-    const { beside } = this.settings;
-    return [['this', undefined], ...(beside === null ? [] : [['beside', programIn(beside)] as [string, string]])];
-  }
-
-  private async begin(name: string, program: string | undefined): Promise<Side> {
-    const storage = join(this.folder, name);
-    mkdirSync(storage);
-    return { name, program, storage, node: await startNodeProcess({ folder: storage, program }) };
-  }
-
-  private async build({ node, storage }: Side): Promise<Built> {
+  private async build({ folder, node }: Contender): Promise<Built> {
     const { count, dim, distance } = this.dataset;
     const client = new RestClient(node.port);
     for (const name of [SMALL, COLLECTION]) await client.result('PUT', `/collections/${name}`, { vectors: { size: dim, distance } });
@@ -174,12 +154,12 @@ class EngineRun {
     client.close();
     const indexedCpu = (cpuSeconds(node.pid) ?? Number.NaN) - cpuBefore;
     const peak = peakMegabytes(node.pid);
-    return { indexedSeconds, indexedCpu, peak, atRest: await this.memoryAtRest(node), disk: diskMegabytes(storage) };
+    return { indexedSeconds, indexedCpu, peak, atRest: await this.memoryAtRest(node), disk: diskMegabytes(folder) };
   }
 
   /** What each side finds, and how much CPU it takes. */
   private async search(
-    sides: readonly Side[],
+    sides: readonly Contender[],
     ef: number,
     filter: BenchFilter | null,
     fixedCpuMs: readonly number[],
@@ -198,7 +178,7 @@ class EngineRun {
   }
 
   /** CPU milliseconds of each side's whole node for a search of a file: medians of slices. */
-  private async cpuInTurns(sides: readonly Side[], file: string): Promise<number[]> {
+  private async cpuInTurns(sides: readonly Contender[], file: string): Promise<number[]> {
     const seconds = this.settings.seconds / SLICES;
     for (const { node } of sides) await this.load(node, { file, seconds });
     const slices = sides.map((): number[] => []);
@@ -213,10 +193,9 @@ class EngineRun {
   }
 
   /** Memory after all searches, and after a restart and some more. */
-  private async restart(side: Side): Promise<Pick<EngineFigures, 'searched' | 'restarted'>> {
+  private async restart(side: Contender): Promise<Pick<EngineFigures, 'searched' | 'restarted'>> {
     const searched = await this.memoryAtRest(side.node);
-    await side.node.end('SIGTERM');
-    side.node = await startNodeProcess({ folder: side.storage, program: side.program });
+    await restart(side);
     await this.load(side.node, { file: this.searchFile(COLLECTION, FILTER_EF, null), requests: this.dataset.queryCount });
     return { searched, restarted: await this.memoryAtRest(side.node) };
   }
