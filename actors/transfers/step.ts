@@ -149,11 +149,11 @@ function giveBack(state: TransfersState, { givingBack, reachable }: Sight, effec
   return { ...state, giveBackTick: null };
 }
 
-function heal(state: TransfersState, { leads, reachable }: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
+function heal(state: TransfersState, sight: Sight, agreed: ClusterState, effects: TransfersEffect[]): TransfersState {
   // What an earlier leader tried is not known here: its replicas are due at once.
-  if (!leads) return state.tries.size === 0 ? state : { ...state, tries: new Map() };
+  if (!sight.leads) return state.tries.size === 0 ? state : { ...state, tries: new Map() };
   if (state.proposing) return state;
-  const { operations, tries } = planHealing(agreed, reachable, state.settings.limits, state.tries, state.ticks);
+  const { operations, tries } = planHealing(agreed, sight, state.settings.limits, state.tries, state.ticks);
   if (operations.length === 0) return { ...state, tries };
   effects.push({ kind: 'propose', operations });
   return { ...state, tries, proposing: true };

@@ -27,10 +27,17 @@ export interface HealingPlan {
 /** A first try comes at once; each one that led nowhere doubles the pause. */
 const PAUSES = { ticksMin: 10, ticksMax: 600 };
 
-/** reachable: peers that answer. Tries of replicas that are well, or gone, are forgotten. */
+export interface HealingSight {
+  /** Peers that answer. */
+  readonly reachable: ReadonlySet<PeerId>;
+  /** Peers whose disk is full: what they lack waits until there is room, or the next write would make the replica Dead again. */
+  readonly full: ReadonlySet<PeerId>;
+}
+
+/** Tries of replicas that are well, or gone, are forgotten. */
 export function planHealing(
   agreed: ClusterState,
-  reachable: ReadonlySet<PeerId>,
+  { full, reachable }: HealingSight,
   limits: TransferLimits,
   tries: HealingTries,
   tick: number,
@@ -48,7 +55,7 @@ export function planHealing(
         // A transfer to it may lead nowhere, too: what is known of earlier ones is kept until it is Active.
         if (known !== undefined) remembered.set(name, known);
         if (state !== 'Dead' || leader === null || !reachable.has(peerId) || !reachable.has(leader)) continue;
-        if (known !== undefined && tick < known.nextTick) continue;
+        if (full.has(peerId) || (known !== undefined && tick < known.nextTick)) continue;
         load ??= loadOf(record);
         if (!load.admits(leader, peerId, limits)) continue;
         load.add(leader, peerId);

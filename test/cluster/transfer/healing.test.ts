@@ -6,6 +6,7 @@ import { stateOf } from './support.js';
 const ALL = new Set([1, 2, 3, 4]);
 const ONE = { incoming: 1, outgoing: 1 };
 const ANY = { incoming: null, outgoing: null };
+const NOBODY: ReadonlySet<number> = new Set();
 const NO_TRIES: HealingTries = new Map();
 
 function plan(
@@ -14,8 +15,9 @@ function plan(
   limits: Parameters<typeof planHealing>[2] = ANY,
   tries = NO_TRIES,
   tick = 100,
+  full: ReadonlySet<number> = NOBODY,
 ) {
-  const { operations, tries: next } = planHealing(state, reachable, limits, tries, tick);
+  const { operations, tries: next } = planHealing(state, { reachable, full }, limits, tries, tick);
   return {
     lines: operations.map(
       ({ method, sync, transfer: { from, shardId, to } }) => `${shardId}: ${from} → ${to} ${method}${sync ? ' sync' : ''}`,
@@ -32,6 +34,15 @@ test('nothing is started for peers that do not answer, from leaders that do not,
   assert.deepEqual(plan(stateOf([{ 1: 'Active', 2: 'Dead' }]), new Set([1])).lines, []);
   assert.deepEqual(plan(stateOf([{ 1: 'Active', 2: 'Dead' }]), new Set([2])).lines, []);
   assert.deepEqual(plan(stateOf([{ 1: 'Dead', 2: 'Dead' }])).lines, []);
+});
+
+test('a replica on a full disk stays Dead until its peer has room, and is filled at once then', () => {
+  const state = stateOf([{ 1: 'Active', 2: 'Dead', 3: 'Dead' }]);
+  const { lines, next } = plan(state, ALL, ANY, NO_TRIES, 100, new Set([2]));
+  assert.deepEqual(lines, ['0: 1 → 3 wal_delta sync']);
+  assert.deepEqual(plan(state, ALL, ANY, next, 101).lines, ['0: 1 → 2 wal_delta sync']);
+  // What its source has no room for, is nothing to the copy.
+  assert.deepEqual(plan(stateOf([{ 1: 'Active', 2: 'Dead' }]), ALL, ANY, NO_TRIES, 100, new Set([1])).lines, ['0: 1 → 2 wal_delta sync']);
 });
 
 test('replicas that are on their way, restored by hand or well are left alone', () => {

@@ -99,8 +99,11 @@ async function fillFollower(cluster: Cluster): Promise<void> {
   const full = await peerIdOf(follower);
   const answer = await upsert(leader, [4, 5, 6]);
   assert.equal(answer.status, 200, answer.text);
-  // It was acknowledged without the follower, which therefore serves nobody.
-  assert.equal((await shardsOf(leader, 'c')).replicas.get(0)?.get(full), 'Dead');
+  // It was acknowledged without the follower, which therefore serves nobody. A transfer that begins before its peers know that its disk is full
+  // is refused there.
+  const stateThere = async () => (await shardsOf(leader, 'c')).replicas.get(0)?.get(full);
+  assert.notEqual(await stateThere(), 'Active');
+  await until(stateThere, (state) => state === 'Dead');
   assert.deepEqual(
     (await pointsAt(follower)).map(({ id }) => id),
     [1, 2, 3, 4, 5, 6],

@@ -111,6 +111,9 @@ async function chooseVictim(cluster: LocalCluster, asked: LocalNode, random: Ran
   return { node, role };
 }
 
+/** The folder that a node puts parts of files in as they come from another one. */
+const PARTS_OF_RESTORE = /^\.creating-restored-\d+-\d+-[0-9a-f-]{36}$/;
+
 /** Folders of files that were sent or unpacked for a restore and belong to nothing. */
 async function leftovers(cluster: LocalCluster): Promise<string[]> {
   const names = await Promise.all(cluster.nodes.map(({ folder }) => readdir(join(folder, 'storage', 'collections'))));
@@ -320,6 +323,15 @@ async function killsWhileItRestores(t: TestContext, cluster: LocalCluster): Prom
   t.diagnostic(
     `${KILLS} kills, ${reads} reads of a shard beside them; ${planned} restores planned again by processes that run; ${JSON.stringify([...tally])}`,
   );
+  // A node waits five minutes for the next part from one that was killed, unless it starts again before.
+  await until(
+    () => leftovers(cluster),
+    (names) => names.every((name) => PARTS_OF_RESTORE.test(name)),
+  );
+  for (const { number } of cluster.nodes) {
+    await cluster.node(number).kill();
+    await cluster.start(number);
+  }
   assert.deepEqual(await leftovers(cluster), []);
 }
 
