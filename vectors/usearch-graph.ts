@@ -15,8 +15,6 @@ import type { Graph } from './kernel-api.js';
 const NONE = 0xffff_ffff;
 
 const HEAD_BYTES = 64;
-/** Where the head says how many rows there are: u64. */
-const HEAD_PRESENT = 17;
 const MAGIC = 'usearch';
 const MAJOR_VERSION = 2;
 const KEY_KIND_U64 = 14;
@@ -153,82 +151,6 @@ function writeNodes(graph: UsearchGraph, rowOf: Uint32Array, lists: Lists, rows:
 function writeList(out: Uint32Array, at: number, slots: Uint32Array, rowOf: Uint32Array): void {
   out[at] = slots.length;
   for (let index = 0; index < slots.length; index++) out[at + 1 + index] = rowOf[slots[index] as number] as number;
-}
-
-/** Bytes of a saved index before and behind its matrix. */
-export interface GraphFile {
-  readonly before: Uint8Array;
-  readonly behind: Uint8Array;
-}
-
-/** A graph of one of our segments, whose rows get other numbers as keys. */
-export interface KnownGraph {
-  readonly memory: WebAssembly.Memory;
-  readonly layout: Graph & { readonly upperWords: number };
-  /** Its rows, ascending: Uint32Array [size]. Slot i is the i-th of them; none of their neighbours is another row. */
-  readonly rows: Uint32Array;
-  /** Keys of those: Uint32Array [size]. */
-  readonly keys: Uint32Array;
-}
-
-/** The inverse of `readUsearchGraph`. empty: a saved index without rows, of the same options. rowBytes: of a row of the matrix. */
-export function usearchFile(empty: Uint8Array, { memory, layout, rows, keys }: KnownGraph, rowBytes: number): GraphFile {
-  const emptyView = new DataView(empty.buffer, empty.byteOffset, empty.byteLength);
-  const emptyHead = headOffset(emptyView);
-  checkHead(emptyView, emptyHead);
-  const { m, m0 } = layout;
-  const size = rows.length;
-  const count = (rows[size - 1] as number) + 1;
-  const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, count);
-  const level0 = new Uint32Array(memory.buffer, layout.level0, count * (1 + m0));
-  const upper = new Uint32Array(memory.buffer, layout.upper, layout.upperWords);
-  const levels = levelsOf(rows, upperIndex, layout);
-  const slotOf = new Uint32Array(count).fill(NONE);
-  for (let slot = 0; slot < size; slot++) slotOf[rows[slot] as number] = slot;
-
-  const before = new Uint8Array(8);
-  new DataView(before.buffer).setUint32(0, size, true);
-  new DataView(before.buffer).setUint32(4, rowBytes, true);
-  const upperLevels = levels.reduce((sum, level) => sum + level, 0);
-  const behind = new Uint8Array(HEAD_BYTES + 40 + size * 2 + size * (10 + 4 * (1 + m0)) + upperLevels * 4 * (1 + m));
-  behind.set(empty.subarray(emptyHead, emptyHead + HEAD_BYTES));
-  const view = new DataView(behind.buffer);
-  view.setBigUint64(HEAD_PRESENT, BigInt(size), true);
-  const numbers = [size, m, m0, layout.maxLevel, slotOf[layout.entryRow] as number];
-  for (const [n, value] of numbers.entries()) view.setBigUint64(HEAD_BYTES + n * 8, BigInt(value), true);
-  for (let slot = 0; slot < size; slot++) view.setInt16(HEAD_BYTES + 40 + slot * 2, levels[slot] as number, true);
-  let at = HEAD_BYTES + 40 + size * 2;
-  const putList = (lists: Uint32Array, list: number, room: number) => {
-    const length = lists[list] as number;
-    view.setUint32(at, length, true);
-    for (let i = 1; i <= length; i++) {
-      const slot = slotOf[lists[list + i] as number] ?? NONE;
-      if (slot === NONE) throw new RangeError(`row ${lists[list + i]} is a neighbour, and not in the graph`);
-      view.setUint32(at + i * 4, slot, true);
-    }
-    at += 4 * (1 + room);
-  };
-  for (let slot = 0; slot < size; slot++) {
-    const row = rows[slot] as number;
-    view.setUint32(at, keys[slot] as number, true);
-    view.setInt16(at + 8, levels[slot] as number, true);
-    at += 10;
-    putList(level0, row * (1 + m0), m0);
-    for (let level = 0; level < (levels[slot] as number); level++) putList(upper, (upperIndex[row] as number) + level * (1 + m), m);
-  }
-  return { before, behind };
-}
-
-/** Levels of some rows: each one's lists of the upper levels lie together, and nothing lies between those of two rows. */
-function levelsOf(rows: Uint32Array, upperIndex: Uint32Array, { m, upperWords }: KnownGraph['layout']): Int16Array {
-  const starts = Uint32Array.from(new Set(rows.map((row) => upperIndex[row] as number)))
-    .filter((start) => start !== NONE)
-    .sort();
-  const endOf = new Map(Array.from(starts, (start, n) => [start, starts[n + 1] ?? upperWords]));
-  return Int16Array.from(rows, (row) => {
-    const start = upperIndex[row] as number;
-    return start === NONE ? 0 : ((endOf.get(start) as number) - start) / (1 + m);
-  });
 }
 
 function headOffset(view: DataView): number {

@@ -42,7 +42,7 @@ import type { BuildControl } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { encodeTokens } from './encode-tokens.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
-import { knownGraph } from './known-graph.js';
+import { knownGraphs } from './known-graph.js';
 import { linkSubgraphs } from './link-subgraphs.js';
 import { listTokens } from './list-tokens.js';
 import { makeLists } from './make-lists.js';
@@ -292,7 +292,7 @@ async function buildVectors(
     if (coded.graph !== null) {
       const rows = isWalked(job.spec.config, planned.name) ? present : NO_ROWS;
       const settings = graphSettings(job.spec.config, planned.name);
-      const known = knownGraph(job.sources, selection, planned.name, settings, rows.length);
+      const known = rows === present ? knownGraphs(job.sources, selection, planned.name, settings) : [];
       const { vector, report } = await linkVector(own, linked, rows, { ...task, ...settings }, control, known);
       linked = vector;
       graphs.push(report);

@@ -3,7 +3,7 @@
 import type { Distance } from '../../protocols/model/collection.js';
 import { decodeHalf, encodeHalf } from '../../vectors/half.js';
 import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js';
-import { graphPlan, type KnownGraph, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
+import { graphPlan, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import { originalsOffset, readOriginals } from '../segment/originals.js';
@@ -16,7 +16,6 @@ import {
   type GraphElement,
   haveEqualNorms,
   isWorthNext,
-  normalizeSigned,
   RECALL_MIN,
   sampleFidelity,
   signedScale,
@@ -25,6 +24,8 @@ import {
 } from './element.js';
 import { GraphBuilder } from './graph.js';
 import { insertionOrder } from './insertion-order.js';
+import { canJoin, joinGraphs } from './join-graphs.js';
+import type { KnownGraph } from './known-graph.js';
 import { broughtFloatRange, broughtFloats, readSignedCodes, spreadRows } from './matrix.js';
 import { type Neighbourhood, neighbourhoods } from './neighbourhoods.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
@@ -138,7 +139,7 @@ export async function encodeVector(
 /**
  * Builds the graph of one vector and checks its recall, down the ladder of types. `vector.graph` holds the room that is
  * reserved for it; the layout that comes back holds the graph, and no codes where walks are better off with the originals.
- * known: the graph of some of the rows; the others are put into it. Where that graph's recall is too low, all rows are linked anew.
+ * known: graphs of some of the rows, which are joined, if codes allow it. Where the recall of what comes out is too low, all rows are linked anew.
  */
 export async function linkVector(
   draft: SegmentDraft,
@@ -146,7 +147,7 @@ export async function linkVector(
   present: Uint32Array,
   task: GraphTask,
   control: BuildControl,
-  known: KnownGraph | null = null,
+  known: readonly KnownGraph[] = [],
 ): Promise<{ vector: VectorLayout; report: GraphReport }> {
   const { ladder, ...settings } = chooseTypes(draft, vector, present, task.distance);
   const started = control.now();
@@ -154,10 +155,11 @@ export async function linkVector(
   let recall = 0;
   let used: GraphElement = 'f32';
   const report = (element: GraphElement) => ({ name: vector.name, element, recall, milliseconds: Math.round(control.now() - started) });
-  if (known !== null && ladder[0]?.element === 'i8') {
-    linked = await buildGraph(draft, vector, present, { ...task, ...settings, element: 'i8' }, control, known);
-    control.progress('checking merged graph', present.length, present.length);
-    ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct));
+  const joined =
+    ladder[0]?.element === 'i8' ? await joinKnown(draft, vector, present, { ...task, ...settings, element: 'i8' }, control, known) : null;
+  if (joined !== null) {
+    control.progress('checking joined graph', present.length, present.length);
+    ({ vector: linked, recall } = withRecall({ ...draft, vector: joined, present }, task.efConstruct));
     if (recall >= RECALL_MIN) return { vector: linked, report: report('i8') };
     await control.checkpoint();
   }
@@ -197,17 +199,39 @@ export interface BuildTask extends GraphTask, BuildSettings {
   readonly element: GraphElement;
 }
 
+/** The graph that known ones make; null where there are none, or they cannot be joined. */
+async function joinKnown(
+  draft: SegmentDraft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  task: BuildTask,
+  control: BuildControl,
+  known: readonly KnownGraph[],
+): Promise<VectorLayout | null> {
+  const { graph: reserved } = vector;
+  const { metric } = task;
+  if (known.length === 0 || reserved === null || !canJoin(draft, vector, metric)) return null;
+  const isLinked = new Uint8Array(draft.rows);
+  for (const { newRowOf, rows } of known) for (const row of rows) isLinked[newRowOf[row] as number] = 1;
+  const others = present.filter((row) => isLinked[row] === 0);
+  const graph = await joinGraphs(
+    { draft, vector, reserved, metric, control },
+    known,
+    others.length === 0 ? null : await linkRows(draft, vector, others, task, control),
+  );
+  return graph && { ...vector, graph };
+}
+
 async function buildGraph(
   draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   task: BuildTask,
   control: BuildControl,
-  known: KnownGraph | null = null,
 ): Promise<VectorLayout> {
   const reserved = vector.graph;
   if (reserved === null) throw new Error(`no room reserved for the graph of '${vector.name}'`);
-  const graph = await linkRows(draft, vector, present, task, control, known);
+  const graph = await linkRows(draft, vector, present, task, control);
   const plan = present.length === 0 ? { ...graphPlan(graph), m: reserved.m, m0: reserved.m0 } : graphPlan(graph);
   if (plan.m !== reserved.m || plan.m0 !== reserved.m0 || plan.upperWords > reserved.upperWords) {
     throw new Error(`graph of '${vector.name}' does not fit: ${JSON.stringify(plan)} in ${JSON.stringify(reserved)}`);
@@ -217,23 +241,20 @@ async function buildGraph(
   return { ...vector, graph: linked };
 }
 
-/** The graph of some rows, their numbers as keys. known: the graph of some of them, in 8 bits. */
+/** The graph of some rows, their numbers as keys. */
 export async function linkRows(
   draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
   task: BuildTask,
   control: BuildControl,
-  known: KnownGraph | null = null,
 ): Promise<UsearchGraph> {
   const builder = new GraphBuilder({ ...task, dim: vector.dim });
-  if (known !== null) builder.begin(known, signedSlices(draft, vector, known.keys, task), task.file);
-  const linked = new Set(known?.keys);
-  const others = await ordered(draft, vector, known === null ? present : present.filter((row) => !linked.has(row)), task, control);
-  for (let at = 0; at < others.length; at += SLICE_ROWS) {
+  const order = await ordered(draft, vector, present, task, control);
+  for (let at = 0; at < order.length; at += SLICE_ROWS) {
     await control.checkpoint();
-    control.progress(`building ${task.element} graph`, linked.size + at, present.length);
-    const rows = others.subarray(at, at + SLICE_ROWS);
+    control.progress(`building ${task.element} graph`, at, order.length);
+    const rows = order.subarray(at, at + SLICE_ROWS);
     builder.add(rows, sliceOf(draft, vector, rows, task));
   }
   await control.checkpoint();
@@ -255,15 +276,6 @@ async function ordered(
     control.progress('ordering rows', done, rows.length);
     return control.checkpoint();
   });
-}
-
-/** Rows in 8 bits, as they lie in usearch's matrix. */
-function* signedSlices(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Generator<Int8Array> {
-  for (let at = 0; at < rows.length; at += SLICE_ROWS) {
-    const slice = sliceOf(draft, vector, rows.subarray(at, at + SLICE_ROWS), task) as Int8Array;
-    normalizeSigned(slice, vector.dim);
-    yield slice;
-  }
 }
 
 /** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */

@@ -110,16 +110,6 @@ export function encodeSigned(values: Float32Array, scale: number, out: Int8Array
   }
 }
 
-/** Rows as usearch (2.25) keeps those that it gets in 8 bits, whatever the metric: of length 127, rounded towards zero. rows: [n, dim], changed in place. */
-export function normalizeSigned(rows: Int8Array, dim: number): void {
-  for (let from = 0; from < rows.length; from += dim) {
-    let squares = 0;
-    for (let i = from; i < from + dim; i++) squares += (rows[i] as number) ** 2;
-    const factor = squares > 0 ? 127 / Math.sqrt(squares) : 0;
-    for (let i = from; i < from + dim; i++) rows[i] = Math.trunc((rows[i] as number) * factor);
-  }
-}
-
 /** The distance of each row to the row `query`; infinite to itself. */
 function distancesTo(rows: Float32Array, dim: number, query: number, metric: BuildMetric): Float64Array {
   const count = rows.length / dim;

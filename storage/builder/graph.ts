@@ -3,7 +3,7 @@
 import fs from 'node:fs';
 import usearch from 'usearch';
 import { TroupeError } from '../../protocols/errors.js';
-import { type KnownGraph, readUsearchGraph, type UsearchGraph, usearchFile } from '../../vectors/usearch-graph.js';
+import { readUsearchGraph, type UsearchGraph } from '../../vectors/usearch-graph.js';
 import { readFully } from '../disk/file.js';
 import type { BuildMetric, GraphElement } from './element.js';
 
@@ -29,28 +29,6 @@ export class GraphBuilder {
     const keys = new BigUint64Array(rows.length);
     for (let i = 0; i < rows.length; i++) keys[i] = BigInt(rows[i] as number);
     this.index.add(keys, values as Float32Array, this.options.threads);
-  }
-
-  /**
-   * Begins with a graph that is there already, by way of a file at `file`, which is removed. Nothing was added before.
-   * slices: the rows of the graph in its order, bytes of the index's own type.
-   */
-  begin(known: KnownGraph, slices: Iterable<Int8Array>, file: string): void {
-    try {
-      save(this.index, file);
-      const { before, behind } = usearchFile(fs.readFileSync(file), known, this.options.dim);
-      const fd = fs.openSync(file, 'w');
-      try {
-        fs.writeFileSync(fd, before);
-        for (const slice of slices) fs.writeFileSync(fd, slice);
-        fs.writeFileSync(fd, behind);
-      } finally {
-        fs.closeSync(fd);
-      }
-      this.index.load(file);
-    } finally {
-      fs.rmSync(file, { force: true });
-    }
   }
 
   /** The graph, by way of a file at `file`, which is removed. The builder is empty afterwards. */

@@ -1,44 +1,60 @@
-/** A source whose graph a build can begin with, so that only the rows of the other sources are put into it. */
+/** Sources whose graphs a build can go on from, so that few of their rows are searched for neighbours again, or none. */
 
-import type { KnownGraph } from '../../vectors/usearch-graph.js';
 import type { GraphSettings } from '../segment/graph-settings.js';
 import type { SegmentHandle } from '../segment/handle.js';
-import type { VectorLayout } from '../segment/layout.js';
+import type { GraphLayout, VectorLayout } from '../segment/layout.js';
 import { presentRows } from './matrix.js';
 import { NOT_TAKEN, type Selection } from './select-rows.js';
 
-/** A graph of fewer of the new rows than this saves too little. */
-const SHARE_MIN = 0.3;
+/** A graph that has lost more of its rows is not worth being healed. */
+const TAKEN_MIN = 0.7;
 
-/**
- * The largest source's graph of a vector, its new rows as keys. null: it has none with these settings, some of its rows are not taken (they are deleted, or
- * go to another segment), or it is small. present: how many new rows have the vector.
- */
-export function knownGraph(
+/** A graph of one source. */
+export interface KnownGraph {
+  readonly memory: WebAssembly.Memory;
+  readonly layout: GraphLayout;
+  /** Rows of the source that are in it, ascending, and the highest level of each. */
+  readonly rows: Uint32Array;
+  readonly levels: Int16Array;
+  /** u32 [rows of the source]: row of the new segment or `NOT_TAKEN`. */
+  readonly newRowOf: Uint32Array;
+  /** How many of its rows are taken. */
+  readonly taken: number;
+}
+
+/** The sources' graphs of a vector that were built with these settings and are whole or nearly so, the largest first. */
+export function knownGraphs(
   sources: readonly SegmentHandle[],
   { rowMaps }: Selection,
   name: string,
   settings: GraphSettings,
-  present: number,
-): KnownGraph | null {
-  if (present === 0) return null;
-  let best: KnownGraph | null = null;
+): KnownGraph[] {
+  const known: KnownGraph[] = [];
   for (const [n, source] of sources.entries()) {
     const vector = source.layout.vectors.find((candidate) => candidate.name === name);
     if (source.kind !== 'sealed' || vector === undefined || !isBuiltWith(vector, settings)) continue;
     const rows = presentRows(source.memory, vector, source.rows);
-    if (rows.length < SHARE_MIN * present || rows.length <= (best?.rows.length ?? 0)) continue;
     const newRowOf = new Uint32Array(rowMaps[n] as SharedArrayBuffer);
-    const keys = rows.map((row) => newRowOf[row] as number);
-    if (!keys.includes(NOT_TAKEN)) best = { memory: source.memory, layout: vector.graph, rows, keys };
+    const taken = rows.reduce((sum, row) => (newRowOf[row] === NOT_TAKEN ? sum : sum + 1), 0);
+    if (taken === 0 || taken < TAKEN_MIN * rows.length) continue;
+    known.push({ memory: source.memory, layout: vector.graph, rows, levels: levelsOf(source.memory, vector.graph, rows), newRowOf, taken });
   }
-  return best;
+  return known.sort((one, other) => other.taken - one.taken);
 }
 
-function isBuiltWith(
-  vector: VectorLayout,
-  { m, efConstruct }: GraphSettings,
-): vector is VectorLayout & { readonly graph: NonNullable<VectorLayout['graph']> } {
+function isBuiltWith(vector: VectorLayout, { m, efConstruct }: GraphSettings): vector is VectorLayout & { readonly graph: GraphLayout } {
   const { graph } = vector;
   return graph !== null && graph.m === m && graph.efConstruct === efConstruct && graph.entryRow !== NOT_TAKEN;
+}
+
+/** Each row's lists of the upper levels lie together, and nothing lies between those of two rows. */
+function levelsOf({ buffer }: WebAssembly.Memory, { m, upperIndex, upperWords }: GraphLayout, rows: Uint32Array): Int16Array {
+  const startOf = new Uint32Array(buffer, upperIndex, (rows.at(-1) as number) + 1);
+  const starts = rows.map((row) => startOf[row] as number).filter((start) => start !== NOT_TAKEN);
+  starts.sort();
+  const endOf = new Map(Array.from(starts, (start, n) => [start, starts[n + 1] ?? upperWords]));
+  return Int16Array.from(rows, (row) => {
+    const start = startOf[row] as number;
+    return start === NOT_TAKEN ? 0 : ((endOf.get(start) as number) - start) / (1 + m);
+  });
 }

@@ -1,0 +1,190 @@
+/** Joins graphs whose lists lie in one memory with the 8-bit codes of their rows: see `kernels/join.ts`. */
+
+import type { Graph } from './kernel-api.js';
+import { kernelModule } from './kernels.js';
+import type { ScratchLayout } from './scratch.js';
+
+interface JoinExports {
+  setJoinCodes(codes: number, stride: number, dim: number, query: number, lengths: number, zero: number): void;
+  setJoinGraph(level0: number, m0: number, upperIndex: number, upper: number, m: number, entryRow: number, maxLevel: number): void;
+  setJoinScratch(joined: number, visited: number, touched: number, candidates: number, results: number, neighbours: number): void;
+  measureRows(from: number, to: number): void;
+  joinRow(row: number, level: number, ef: number): void;
+  addLinks(row: number, level: number, incoming: number, count: number): void;
+}
+
+/** Rows with a graph of their own. */
+export interface JoinablePart {
+  /** Near ones one after the other, so that a row finds what its neighbours have found. */
+  readonly rows: Uint32Array;
+  /** Highest level of each of them. */
+  readonly levels: Int16Array;
+  readonly entryRow: number;
+  readonly maxLevel: number;
+}
+
+export interface JoinPlace {
+  readonly memory: WebAssembly.Memory;
+  /** Rows that the lists and the scratch have room for. */
+  readonly rows: number;
+  readonly lists: Omit<Graph, 'entryRow' | 'maxLevel'>;
+  /** u8 [rows, stride], in bytes. zero: the code that stands for 0. */
+  readonly codes: { readonly offset: number; readonly stride: number; readonly dim: number; readonly zero: number };
+  /** Whether rows are near by angle, or by Euclidean distance. */
+  readonly byAngle: boolean;
+  /** A scratch slot that nobody else uses. */
+  readonly slot: number;
+  readonly scratch: ScratchLayout;
+}
+
+/** Rows that one call of the kernel scores at most. */
+const BATCH_ROWS = 1980;
+/** Links that come back to a row at a time, so that they are scored in one batch with those that it has. */
+const INCOMING_MAX = 512;
+const EF_MIN = 16;
+/** Most links of a row that leave room for both. */
+export const JOIN_M0_MAX = BATCH_ROWS - 2 * INCOMING_MAX;
+/** Products of codes so far from what stands for 0 would leave 32 bits. */
+export const JOIN_ZERO_MAX = 4096;
+/** Bytes of the scratch for results that searches use at most: what is behind them has room for lengths where there are as many rows as this. */
+const RESULTS_BYTES = 1 << 14;
+export const JOIN_BY_ANGLE_ROWS_MIN = RESULTS_BYTES / 4;
+const PAUSE_ROWS = 256;
+
+/**
+ * Results that a search for joining keeps: half of what an insertion would. Measured on 128 dimensions, 20,000 rows into 100,000: 50 instead of 240 µs of
+ * CPU for each, recall of walks with `ef` 16, 32, 64 .979, .991, .997 instead of .982, .992, .998.
+ */
+export function joinEf(efConstruct: number): number {
+  return Math.min(INCOMING_MAX, Math.max(EF_MIN, Math.ceil(efConstruct / 2)));
+}
+
+export class GraphJoiner {
+  readonly #exports: JoinExports;
+  readonly #words: Uint32Array;
+  #entryRow: number;
+  #maxLevel: number;
+
+  /** larger: the rows that others are joined to; their lists are in their places, as those of the others are when they are joined. */
+  constructor(
+    private readonly place: JoinPlace,
+    larger: JoinablePart,
+  ) {
+    const { byAngle, codes, memory, rows, scratch, slot } = place;
+    const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory, expired: () => 0 } });
+    this.#exports = exports as unknown as JoinExports;
+    this.#words = new Uint32Array(memory.buffer);
+    this.#entryRow = larger.entryRow;
+    this.#maxLevel = larger.maxLevel;
+    const words = Math.ceil(rows / 32);
+    for (const bits of [scratch.bits, scratch.visited]) new Uint32Array(memory.buffer, slot + bits, words).fill(0);
+    const { bits, candidates, codeQuery, neighbours, results, rows: touched, visited } = scratch;
+    const lengths = byAngle ? slot + results + RESULTS_BYTES : 0;
+    this.#exports.setJoinCodes(codes.offset, codes.stride, codes.dim, slot + codeQuery, lengths, codes.zero);
+    if (byAngle) this.#exports.measureRows(0, rows);
+    this.#exports.setJoinScratch(slot + bits, slot + visited, slot + touched, slot + candidates, slot + results, slot + neighbours);
+    this.#setGraph();
+    this.#mark(larger.rows);
+  }
+
+  get entryRow(): number {
+    return this.#entryRow;
+  }
+
+  get maxLevel(): number {
+    return this.#maxLevel;
+  }
+
+  /** Joins a smaller part. pause: is awaited now and then, and hears how many of its rows are done. */
+  async join(part: JoinablePart, ef: number, pause: (done: number) => Promise<void>): Promise<void> {
+    const { levels, rows } = part;
+    const reaches = Array.from({ length: Math.min(this.#maxLevel, part.maxLevel) + 1 }, (_, level) =>
+      level === 0 ? rows : rows.filter((_, at) => (levels[at] as number) >= level),
+    );
+    for (const [level, reach] of reaches.entries())
+      for (let at = 0; at < reach.length; at++) {
+        if (at % PAUSE_ROWS === 0) await pause(level === 0 ? at : rows.length);
+        this.#exports.joinRow(reach[at] as number, level, ef);
+      }
+    // Only now: what searches go through must lead to rows of the larger graph alone.
+    for (const [level, reach] of reaches.entries()) await this.#linkBack(reach, level, () => pause(rows.length));
+    this.#mark(rows);
+    if (part.maxLevel > this.#maxLevel) {
+      this.#maxLevel = part.maxLevel;
+      this.#entryRow = part.entryRow;
+      this.#setGraph();
+    }
+  }
+
+  /** Adds rows, none of which is there, to the links of a row. */
+  addLinks(row: number, level: number, rows: Uint32Array): void {
+    const { scratch, slot } = this.place;
+    for (let from = 0; from < rows.length; from += INCOMING_MAX) {
+      const some = rows.subarray(from, from + INCOMING_MAX);
+      this.#words.set(some, (slot + scratch.results) >>> 2);
+      this.#exports.addLinks(row, level, slot + scratch.results, some.length);
+    }
+  }
+
+  /** Join-J3: links from rows of the larger graph to those of `rows` that link to them. */
+  async #linkBack(rows: Uint32Array, level: number, pause: () => Promise<void>): Promise<void> {
+    // Where the links to each row begin, and in the end where those to the next one do.
+    const starts = new Uint32Array(this.place.rows + 1);
+    this.#eachLink(rows, level, (target) => {
+      starts[target + 1] = (starts[target + 1] as number) + 1;
+    });
+    for (let row = 0; row < this.place.rows; row++) starts[row + 1] = (starts[row + 1] as number) + (starts[row] as number);
+    const next = starts.slice();
+    const incoming = new Uint32Array(starts[this.place.rows] as number);
+    this.#eachLink(rows, level, (target, row) => {
+      const at = next[target] as number;
+      incoming[at] = row;
+      next[target] = at + 1;
+    });
+    for (let target = 0, worked = 0; target < this.place.rows; target++) {
+      const [from, to] = [starts[target] as number, starts[target + 1] as number];
+      if (from === to) continue;
+      if (worked++ % PAUSE_ROWS === 0) await pause();
+      this.addLinks(target, level, incoming.subarray(from, to));
+    }
+  }
+
+  /** Calls back with each link from one of the rows to one of the larger graph. */
+  #eachLink(rows: Uint32Array, level: number, take: (target: number, row: number) => void): void {
+    const words = this.#words;
+    for (const row of rows) {
+      const list = this.#listOf(row, level);
+      for (let at = list + 1; at <= list + (words[list] as number); at++) {
+        const target = words[at] as number;
+        if (this.#isJoined(target)) take(target, row);
+      }
+    }
+  }
+
+  /** The word where a list begins. */
+  #listOf(row: number, level: number): number {
+    const { level0, m, m0, upper, upperIndex } = this.place.lists;
+    if (level === 0) return (level0 >>> 2) + row * (1 + m0);
+    return (upper >>> 2) + (this.#words[(upperIndex >>> 2) + row] as number) + (level - 1) * (1 + m);
+  }
+
+  #isJoined(row: number): boolean {
+    return (((this.#words[this.#bitsAt + (row >>> 5)] as number) >>> (row & 31)) & 1) === 1;
+  }
+
+  #mark(rows: Uint32Array): void {
+    for (const row of rows) {
+      const at = this.#bitsAt + (row >>> 5);
+      this.#words[at] = (this.#words[at] as number) | (1 << (row & 31));
+    }
+  }
+
+  get #bitsAt(): number {
+    return (this.place.slot + this.place.scratch.bits) >>> 2;
+  }
+
+  #setGraph(): void {
+    const { level0, m, m0, upper, upperIndex } = this.place.lists;
+    this.#exports.setJoinGraph(level0, m0, upperIndex, upper, m, this.#entryRow, this.#maxLevel);
+  }
+}

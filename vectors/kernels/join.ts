@@ -1,0 +1,331 @@
+/**
+ * Joining of two graphs of near neighbours (HNSW) into one: the rows of a smaller graph find the nearest rows of a larger one, which stays as it is
+ * meanwhile, and what each row links to is chosen anew from what it had and what it found. All on 8-bit codes.
+ *
+ * - **Join-J1** a row begins its search at what its neighbours in the smaller graph have found before it (join sets: Lucene's merge of graphs), so a short
+ *   list of results is enough; the first of them, and one whose neighbours have found nothing, comes down from the entry of the larger graph.
+ * - **Join-J2** links are chosen as HNSW does (Malkov and Yashunin, 2016, algorithm 4): nearest first, and none to a row that is nearer to one chosen
+ *   before than to the row itself.
+ * - **Join-J3** rows of the larger graph get links back when all searches are done: all that came to a row are taken at once, and a choice is made only
+ *   where they do not fit.
+ */
+
+import { hasBit } from './admission';
+import { dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
+import { scoreScattered, setMatrix } from './score';
+
+/** Rows scored at a time, and their scores behind them. */
+const BATCH: u32 = 1984;
+/** Rows that neighbours found are enough to begin at. */
+const SEEDS: u32 = 24;
+/** `code` under dot products and L2: see `setMatrix`. */
+const CODE_DOT: i32 = 15;
+const CODE_L2: i32 = 16;
+
+let level0: usize = 0;
+let level0Words: usize = 0;
+let upperIndex: usize = 0;
+let upper: usize = 0;
+let upperWords: usize = 0;
+let entryRow: u32 = 0;
+let maxLevel: u32 = 0;
+
+let codes: usize = 0;
+let stride: usize = 0;
+let dim: usize = 0;
+/** Of a row, with the zeros behind its end. */
+let codeBytes: usize = 0;
+let query: usize = 0;
+/** f32 [rows]: what makes each row as long as the others, of rows that are near by angle; 0: they are by distance. */
+let lengths: usize = 0;
+/** The code that stands for 0, where angles count. */
+let zero: i16 = 0;
+
+/** Bits of the rows of the larger graph. */
+let joined: usize = 0;
+let visited: usize = 0;
+let touched: usize = 0;
+let candidates: usize = 0;
+let results: usize = 0;
+let batch: usize = 0;
+
+let touchedCount: u32 = 0;
+let candidateCount: u32 = 0;
+let resultCount: u32 = 0;
+let batchCount: u32 = 0;
+let bestKey: i64 = 0;
+
+/**
+ * The rows that graphs are over. newCodes: u8 [rows, newStride], zeros behind the end of each. newQuery: i16 [newDim padded]. newLengths: f32 [rows], filled by
+ * `measureRows`, where rows are near by angle, newZero the code that stands for 0; 0: by Euclidean distance.
+ */
+export function setJoinCodes(newCodes: usize, newStride: usize, newDim: usize, newQuery: usize, newLengths: usize, newZero: i32): void {
+  codes = newCodes;
+  stride = newStride;
+  dim = newDim;
+  codeBytes = (newDim + 15) & ~15;
+  query = newQuery;
+  lengths = newLengths;
+  zero = <i16>newZero;
+}
+
+/** Fills the lengths of rows from `from` below `to`. */
+export function measureRows(from: u32, to: u32): void {
+  for (let row = from; row < to; row++) {
+    const start = codes + <usize>row * stride;
+    let sums = f32x4.splat(0);
+    for (let at: usize = 0; at < codeBytes; at += 8) {
+      const part = i16x8.sub(v128.load_ext<u8>(start + at), i16x8.splat(zero));
+      sums = f32x4.add(sums, f32x4.convert_i32x4_s(i32x4.dot_i16x8_s(part, part)));
+    }
+    const all = f32x4.extract_lane(sums, 0) + f32x4.extract_lane(sums, 1) + f32x4.extract_lane(sums, 2) + f32x4.extract_lane(sums, 3);
+    const squares = all - <f32>((<i32>zero) * zero * <i32>(codeBytes - dim));
+    store<f32>(lengths + ((<usize>row) << 2), squares > 0 ? <f32>1 / sqrt<f32>(squares) : 0);
+  }
+}
+
+/** The lists of both graphs, and where searches of the larger one begin. */
+export function setJoinGraph(
+  newLevel0: usize,
+  m0: u32,
+  newUpperIndex: usize,
+  newUpper: usize,
+  m: u32,
+  newEntryRow: u32,
+  newMaxLevel: u32,
+): void {
+  level0 = newLevel0;
+  level0Words = (<usize>m0 + 1) << 2;
+  upperIndex = newUpperIndex;
+  upper = newUpper;
+  upperWords = (<usize>m + 1) << 2;
+  entryRow = newEntryRow;
+  maxLevel = newMaxLevel;
+}
+
+/** newVisited: bits, none set. newTouched: u32 [rows]. newCandidates, newResults: keys [rows]. neighbours: as of a walk. */
+export function setJoinScratch(
+  newJoined: usize,
+  newVisited: usize,
+  newTouched: usize,
+  newCandidates: usize,
+  newResults: usize,
+  neighbours: usize,
+): void {
+  joined = newJoined;
+  visited = newVisited;
+  touched = newTouched;
+  candidates = newCandidates;
+  results = newResults;
+  batch = neighbours;
+}
+
+/** Joins a row on one level that it has and the larger graph has. ef: results of its search. */
+export function joinRow(row: u32, level: u32, ef: u32): void {
+  aim(row);
+  seek(row, level, ef);
+  const list = listOf(row, level);
+  const count = load<u32>(list);
+  memory.copy(batch, list + 4, (<usize>count) << 2);
+  scoreBatch(count, batch + ((<usize>BATCH) << 2));
+  candidateCount = 0;
+  pool(count);
+  for (let at: u32 = 0; at < resultCount; at++) push<bool>(candidates, candidateCount++, load<i64>(results + ((<usize>at) << 3)));
+  choose(list, limitOf(level));
+}
+
+/** Adds the `count` rows at `incoming` (u32), none of them there, to the links of a row (Join-J3). With those it has they are fewer than a batch. */
+export function addLinks(row: u32, level: u32, incoming: usize, count: u32): void {
+  const list = listOf(row, level);
+  const had = load<u32>(list);
+  const limit = limitOf(level);
+  const total = had + count;
+  if (total <= limit) {
+    memory.copy(list + 4 + ((<usize>had) << 2), incoming, (<usize>count) << 2);
+    store<u32>(list, total);
+    return;
+  }
+  aim(row);
+  memory.copy(batch, list + 4, (<usize>had) << 2);
+  memory.copy(batch + ((<usize>had) << 2), incoming, (<usize>count) << 2);
+  scoreBatch(total, batch + ((<usize>BATCH) << 2));
+  candidateCount = 0;
+  pool(total);
+  choose(list, limit);
+}
+
+// @ts-ignore: decorator
+@inline
+function limitOf(level: u32): u32 {
+  return <u32>((level == 0 ? level0Words : upperWords) >> 2) - 1;
+}
+
+// @ts-ignore: decorator
+@inline
+function listOf(row: u32, level: u32): usize {
+  if (level == 0) return level0 + <usize>row * level0Words;
+  return upper + ((<usize>load<u32>(upperIndex + ((<usize>row) << 2))) << 2) + <usize>(level - 1) * upperWords;
+}
+
+/** Makes a row the query. */
+function aim(row: u32): void {
+  const from = codes + <usize>row * stride;
+  if (lengths == 0) {
+    for (let at: usize = 0; at < codeBytes; at += 8) v128.store(query + (at << 1), v128.load_ext<u8>(from + at));
+    setMatrix(CODE_L2, codes, stride, codeBytes, query, -1, 0, 0);
+    return;
+  }
+  // (a - z)(b - z) = (a - z)b - z(a - z): products of codes, and a number that is the query's own.
+  let sums = i32x4.splat(0);
+  for (let at: usize = 0; at < codeBytes; at += 8) {
+    const part = i16x8.sub(v128.load_ext<u8>(from + at), i16x8.splat(zero));
+    v128.store(query + (at << 1), part);
+    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_s(part));
+  }
+  let sum = i32x4.extract_lane(sums, 0) + i32x4.extract_lane(sums, 1) + i32x4.extract_lane(sums, 2) + i32x4.extract_lane(sums, 3);
+  // What is behind the end counts for nothing.
+  for (let at = dim; at < codeBytes; at++) {
+    store<i16>(query + (at << 1), 0);
+    sum += zero;
+  }
+  const length = load<f32>(lengths + ((<usize>row) << 2));
+  setMatrix(CODE_DOT, codes, stride, codeBytes, query, length, 0, -(<f32>zero) * <f32>sum * length);
+}
+
+/** Scores the first `count` rows of the batch: `out` f32 [count]. */
+function scoreBatch(count: u32, out: usize): void {
+  scoreScattered(batch, count, out);
+  if (lengths == 0) return;
+  for (let at: usize = 0; at < (<usize>count) << 2; at += 4)
+    store<f32>(out + at, load<f32>(out + at) * load<f32>(lengths + ((<usize>load<u32>(batch + at)) << 2)));
+}
+
+/** The `ef` rows of the larger graph that a search finds nearest to the query, which is `row`, in `results`. */
+function seek(row: u32, level: u32, ef: u32): void {
+  candidateCount = 0;
+  resultCount = 0;
+  batchCount = 0;
+  touchedCount = 0;
+  bestKey = i64.MIN_VALUE;
+  begin(row, level, ef);
+  while (candidateCount > 0) {
+    const key = load<i64>(candidates);
+    if (resultCount == ef && key < load<i64>(results)) break;
+    dropRoot<bool>(candidates, candidateCount--);
+    open(rowOf(key), level, ef);
+  }
+  for (let at: u32 = 0; at < touchedCount; at++) {
+    const seen = load<u32>(touched + ((<usize>at) << 2));
+    store<u32>(visited + ((<usize>(seen >> 5)) << 2), 0);
+  }
+}
+
+/** Join-J1. */
+function begin(row: u32, level: u32, ef: u32): void {
+  const list = listOf(row, level);
+  const end = list + ((<usize>load<u32>(list)) << 2);
+  for (let at = list; at < end && batchCount < SEEDS; at += 4) {
+    const second = listOf(load<u32>(at, 4), level);
+    const secondEnd = second + ((<usize>load<u32>(second)) << 2);
+    for (let next = second; next < secondEnd; next += 4) {
+      const found = load<u32>(next, 4);
+      if (hasBit(joined, found)) collect(found, ef);
+    }
+  }
+  absorb(ef);
+  if (resultCount > 0) return;
+  collect(entryRow, ef);
+  absorb(ef);
+  for (let above = maxLevel; above > level; above--) {
+    for (;;) {
+      const before = bestKey;
+      open(rowOf(before), above, ef);
+      if (bestKey == before) break;
+    }
+  }
+}
+
+/** Scores the neighbours of a row that were not seen. */
+function open(row: u32, level: u32, ef: u32): void {
+  const list = listOf(row, level);
+  const end = list + ((<usize>load<u32>(list)) << 2);
+  for (let at = list; at < end; at += 4) collect(load<u32>(at, 4), ef);
+  absorb(ef);
+}
+
+// @ts-ignore: decorator
+@inline
+function collect(row: u32, ef: u32): void {
+  const at = visited + ((<usize>(row >> 5)) << 2);
+  const word = load<u32>(at);
+  const bit: u32 = 1 << (row & 31);
+  store<u32>(at, word | bit);
+  store<u32>(batch + ((<usize>batchCount) << 2), row);
+  batchCount += <u32>((word & bit) == 0);
+  if (batchCount == BATCH) absorb(ef);
+}
+
+function absorb(ef: u32): void {
+  const scores = batch + ((<usize>BATCH) << 2);
+  const count = batchCount;
+  batchCount = 0;
+  memory.copy(touched + ((<usize>touchedCount) << 2), batch, (<usize>count) << 2);
+  touchedCount += count;
+  scoreBatch(count, scores);
+  for (let index: u32 = 0; index < count; index++) {
+    const at = (<usize>index) << 2;
+    const key = keyOf(load<f32>(scores + at), load<u32>(batch + at));
+    if (key > bestKey) bestKey = key;
+    if (resultCount < ef) push<u8>(results, resultCount++, key);
+    else if (key > load<i64>(results)) replaceRoot<u8>(results, resultCount, key);
+    else continue;
+    push<bool>(candidates, candidateCount++, key);
+  }
+}
+
+/** Takes the first `count` rows of the batch, which are scored, as candidates. */
+function pool(count: u32): void {
+  const scores = batch + ((<usize>BATCH) << 2);
+  for (let index: u32 = 0; index < count; index++) {
+    const at = (<usize>index) << 2;
+    push<bool>(candidates, candidateCount++, keyOf(load<f32>(scores + at), load<u32>(batch + at)));
+  }
+}
+
+/** Writes the links that are chosen from the candidates (Join-J2), which are used up. The query becomes another one. */
+function choose(list: usize, limit: u32): void {
+  const between = batch + ((<usize>BATCH) << 2);
+  // What is left of the candidates, nearest first: rows in `batch`, how near they are behind the scores.
+  const nearness = results;
+  let left: u32 = 0;
+  while (candidateCount > 0) {
+    const key = load<i64>(candidates);
+    dropRoot<bool>(candidates, candidateCount--);
+    store<u32>(batch + ((<usize>left) << 2), rowOf(key));
+    store<f32>(nearness + ((<usize>left) << 2), scoreOf(key));
+    left++;
+  }
+  let chosen: u32 = 0;
+  while (left > 0 && chosen < limit) {
+    const row = load<u32>(batch);
+    store<u32>(list + ((<usize>chosen) << 2), row, 4);
+    chosen++;
+    left--;
+    if (left == 0 || chosen == limit) break;
+    memory.copy(batch, batch + 4, (<usize>left) << 2);
+    memory.copy(nearness, nearness + 4, (<usize>left) << 2);
+    aim(row);
+    scoreBatch(left, between);
+    let kept: u32 = 0;
+    for (let index: u32 = 0; index < left; index++) {
+      const at = (<usize>index) << 2;
+      const near = load<f32>(nearness + at);
+      if (load<f32>(between + at) > near) continue;
+      store<u32>(batch + ((<usize>kept) << 2), load<u32>(batch + at));
+      store<f32>(nearness + ((<usize>kept) << 2), near);
+      kept++;
+    }
+    left = kept;
+  }
+  store<u32>(list, chosen);
+}
