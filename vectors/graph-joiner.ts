@@ -11,6 +11,7 @@ interface JoinExports {
   measureRows(from: number, to: number): void;
   joinRow(row: number, level: number, ef: number): void;
   addLinks(row: number, level: number, incoming: number, count: number): void;
+  healLinks(row: number, level: number, incoming: number, count: number, wanted: number): void;
 }
 
 /** Rows with a graph of their own. */
@@ -124,6 +125,14 @@ export class GraphJoiner {
       this.#words.set(some, (slot + scratch.results) >>> 2);
       this.#exports.addLinks(row, level, slot + scratch.results, some.length);
     }
+  }
+
+  /** Join-J4. rows: what the `lost` links led to, none of them linked. */
+  heal(row: number, level: number, rows: Uint32Array, lost: number): void {
+    const { scratch, slot } = this.place;
+    const some = rows.subarray(0, INCOMING_MAX);
+    this.#words.set(some, (slot + scratch.results) >>> 2);
+    this.#exports.healLinks(row, level, slot + scratch.results, some.length, lost);
   }
 
   /** Join-J3: links from rows of the larger graph to those of `rows` that link to them. */

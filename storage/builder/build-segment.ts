@@ -480,6 +480,7 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
       maxLevel: graph.maxLevel,
       upperWords: graph.upperWords,
       ...(graph.profile === undefined ? {} : { profile: graph.profile }),
+      ...(graph.lost === undefined ? {} : { lost: graph.lost }),
     },
     ...(tokenLists && { tokenLists: { count: tokenLists.count, probes: tokenLists.probes } }),
     ...(lists && { lists: { count: lists.count, scale: lists.scale, origin: lists.origin, probes: lists.probes } }),

@@ -26,6 +26,7 @@ interface Healing {
   readonly row: number;
   readonly level: number;
   readonly rows: Uint32Array;
+  readonly lost: number;
 }
 
 /** The new segment's graph, its lists reserved and its codes written, and where it is made. */
@@ -87,9 +88,9 @@ export async function joinGraphs(
     { memory, rows, lists: reserved, codes, byAngle: metric === 'ip', slot: builderSlot(layout), scratch: layout.scratch },
     largest,
   );
-  for (const [at, { level, row, rows: near }] of healings.entries()) {
+  for (const [at, { level, lost, row, rows: near }] of healings.entries()) {
     if (at % 256 === 0) await control.checkpoint();
-    joiner.addLinks(row, level, near);
+    joiner.heal(row, level, near, lost);
   }
   if (healings.length > 0)
     linkOrphans(joiner, new Uint32Array(memory.buffer, reserved.level0, rows * (1 + reserved.m0)), reserved.m0, parts);
@@ -102,7 +103,8 @@ export async function joinGraphs(
     });
     done += part.rows.length;
   }
-  return { ...reserved, upperWords, entryRow: joiner.entryRow, maxLevel: joiner.maxLevel };
+  const lost = known.reduce((sum, graph) => sum + graph.lost * graph.taken, 0) / total;
+  return { ...reserved, upperWords, entryRow: joiner.entryRow, maxLevel: joiner.maxLevel, ...(lost === 0 ? {} : { lost }) };
 }
 
 /** Words that the upper levels of the rows that are taken need. */
@@ -140,7 +142,7 @@ function placeGraph(memory: WebAssembly.Memory, reserved: GraphLayout, known: Kn
         if (near !== NOT_TAKEN) target[list + ++kept] = near;
       }
       target[list] = kept;
-      if (kept < length) healings.push({ row, level, rows: besideLost(source, known, sourceRow, level) });
+      if (kept < length) healings.push({ row, level, rows: besideLost(source, known, sourceRow, level), lost: length - kept });
     }
   }
   return { rows, levels: levelsTaken, ...entryOf(known, rows, levelsTaken) };

@@ -58,6 +58,8 @@ export interface GraphLayout extends Adjacency {
   readonly maxLevel: number;
   /** How distances grow with rank (`walk-profile.ts`). Null: walks end without it. Left out: no build has learnt it. */
   readonly profile?: DistanceProfile | null;
+  /** Share of its rows that were lost since all were linked, 0..1, and whose neighbours were healed. Left out: none. */
+  readonly lost?: number;
 }
 
 /** What the sub-graphs of a vector are built with. */
@@ -264,6 +266,7 @@ export interface VectorPlan {
     readonly upperWords: number;
     /** See `GraphLayout`. */
     readonly profile?: DistanceProfile | null;
+    readonly lost?: number;
   } | null;
   /** Left out: null. */
   readonly subgraphs?: {
@@ -414,6 +417,7 @@ function vectorLayout(
         entryRow: plan.graph.entryRow,
         maxLevel: plan.graph.maxLevel,
         ...(plan.graph.profile === undefined ? {} : { profile: plan.graph.profile }),
+        ...(plan.graph.lost === undefined ? {} : { lost: plan.graph.lost }),
       }
     : null;
   const subgraphs = plan.subgraphs

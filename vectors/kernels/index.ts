@@ -3,7 +3,7 @@
 export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admission';
 export { nearestClusters } from './clusters';
 export { setExamples } from './examples';
-export { addLinks, joinRow, measureRows, setJoinCodes, setJoinGraph, setJoinScratch } from './join';
+export { addLinks, healLinks, joinRow, measureRows, setJoinCodes, setJoinGraph, setJoinScratch } from './join';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { maxSimTables, packTables } from './maxsim-tables';

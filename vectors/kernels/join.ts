@@ -8,6 +8,8 @@
  *   before than to the row itself.
  * - **Join-J3** rows of the larger graph get links back when all searches are done: all that came to a row are taken at once, and a choice is made only
  *   where they do not fit.
+ * - **Join-J4** a row that has lost links gets as many of what those led to, chosen by J2 beside the links that it has: a choice among all would leave it
+ *   fewer than it had.
  */
 
 import { hasBit } from './admission';
@@ -154,6 +156,20 @@ export function addLinks(row: u32, level: u32, incoming: usize, count: u32): voi
   choose(list, limit);
 }
 
+/** Adds up to `wanted` of the `count` rows at `incoming` (u32), none of them there, to the links of a row, which all stay (Join-J4). */
+export function healLinks(row: u32, level: u32, incoming: usize, count: u32, wanted: u32): void {
+  const list = listOf(row, level);
+  const had = load<u32>(list);
+  aim(row);
+  memory.copy(batch, incoming, (<usize>count) << 2);
+  scoreBatch(count, batch + ((<usize>BATCH) << 2));
+  candidateCount = 0;
+  pool(count);
+  let left = sortCandidates();
+  for (let at: u32 = 0; at < had; at++) left = thin(load<u32>(list + ((<usize>at) << 2), 4), left);
+  pick(list, had, min(limitOf(level), had + wanted), left);
+}
+
 // @ts-ignore: decorator
 @inline
 function limitOf(level: u32): u32 {
@@ -294,38 +310,49 @@ function pool(count: u32): void {
 
 /** Writes the links that are chosen from the candidates (Join-J2), which are used up. The query becomes another one. */
 function choose(list: usize, limit: u32): void {
-  const between = batch + ((<usize>BATCH) << 2);
-  // What is left of the candidates, nearest first: rows in `batch`, how near they are behind the scores.
-  const nearness = results;
-  let left: u32 = 0;
-  while (candidateCount > 0) {
+  pick(list, 0, limit, sortCandidates());
+}
+
+/** Takes all candidates off their heap: rows in `batch`, nearest first, how near each is in `results`. Returns how many. */
+function sortCandidates(): u32 {
+  let count: u32 = 0;
+  for (; candidateCount > 0; count++) {
     const key = load<i64>(candidates);
     dropRoot<bool>(candidates, candidateCount--);
-    store<u32>(batch + ((<usize>left) << 2), rowOf(key));
-    store<f32>(nearness + ((<usize>left) << 2), scoreOf(key));
-    left++;
+    store<u32>(batch + ((<usize>count) << 2), rowOf(key));
+    store<f32>(results + ((<usize>count) << 2), scoreOf(key));
   }
-  let chosen: u32 = 0;
+  return count;
+}
+
+/** Adds to the `chosen` rows of a list, up to `limit`, of the `left` sorted candidates, none of which is nearer to one of those. */
+function pick(list: usize, chosen: u32, limit: u32, left: u32): void {
   while (left > 0 && chosen < limit) {
     const row = load<u32>(batch);
     store<u32>(list + ((<usize>chosen) << 2), row, 4);
     chosen++;
     left--;
-    if (left == 0 || chosen == limit) break;
     memory.copy(batch, batch + 4, (<usize>left) << 2);
-    memory.copy(nearness, nearness + 4, (<usize>left) << 2);
-    aim(row);
-    scoreBatch(left, between);
-    let kept: u32 = 0;
-    for (let index: u32 = 0; index < left; index++) {
-      const at = (<usize>index) << 2;
-      const near = load<f32>(nearness + at);
-      if (load<f32>(between + at) > near) continue;
-      store<u32>(batch + ((<usize>kept) << 2), load<u32>(batch + at));
-      store<f32>(nearness + ((<usize>kept) << 2), near);
-      kept++;
-    }
-    left = kept;
+    memory.copy(results, results + 4, (<usize>left) << 2);
+    if (chosen < limit) left = thin(row, left);
   }
   store<u32>(list, chosen);
+}
+
+/** Leaves out those of the sorted candidates that are nearer to a row than to the one they are for. Returns how many are left. */
+function thin(row: u32, count: u32): u32 {
+  if (count == 0) return 0;
+  const between = batch + ((<usize>BATCH) << 2);
+  aim(row);
+  scoreBatch(count, between);
+  let left: u32 = 0;
+  for (let index: u32 = 0; index < count; index++) {
+    const at = (<usize>index) << 2;
+    const near = load<f32>(results + at);
+    if (load<f32>(between + at) > near) continue;
+    store<u32>(batch + ((<usize>left) << 2), load<u32>(batch + at));
+    store<f32>(results + ((<usize>left) << 2), near);
+    left++;
+  }
+  return left;
 }
