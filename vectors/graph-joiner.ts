@@ -63,29 +63,22 @@ export function joinEf(efConstruct: number): number {
 export class GraphJoiner {
   readonly #exports: JoinExports;
   readonly #words: Uint32Array;
-  #entryRow: number;
-  #maxLevel: number;
+  #entryRow = 0;
+  #maxLevel = 0;
 
-  /** larger: the rows that others are joined to; their lists are in their places, as those of the others are when they are joined. */
-  constructor(
-    private readonly place: JoinPlace,
-    larger: JoinablePart,
-  ) {
+  constructor(private readonly place: JoinPlace) {
     const { byAngle, codes, memory, rows, scratch, slot } = place;
     const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory, expired: () => 0 } });
     this.#exports = exports as unknown as JoinExports;
     this.#words = new Uint32Array(memory.buffer);
-    this.#entryRow = larger.entryRow;
-    this.#maxLevel = larger.maxLevel;
     const words = Math.ceil(rows / 32);
     for (const bits of [scratch.bits, scratch.visited]) new Uint32Array(memory.buffer, slot + bits, words).fill(0);
     const { bits, candidates, codeQuery, neighbours, results, rows: touched, visited } = scratch;
     const lengths = byAngle ? slot + results + RESULTS_BYTES : 0;
     this.#exports.setJoinCodes(codes.offset, codes.stride, codes.dim, slot + codeQuery, lengths, codes.zero);
     if (byAngle) this.#exports.measureRows(0, rows);
+    this.#setEntry(0, 0);
     this.#exports.setJoinScratch(slot + bits, slot + visited, slot + touched, slot + candidates, slot + results, slot + neighbours);
-    this.#setGraph();
-    this.#mark(larger.rows);
   }
 
   get entryRow(): number {
@@ -94,6 +87,12 @@ export class GraphJoiner {
 
   get maxLevel(): number {
     return this.#maxLevel;
+  }
+
+  /** Begins with the part that others are joined to. Its lists are in their places, as those of the others are when they are joined. */
+  begin({ entryRow, maxLevel, rows }: JoinablePart): void {
+    this.#setEntry(entryRow, maxLevel);
+    this.#mark(rows);
   }
 
   /** Joins a smaller part. pause: is awaited now and then, and hears how many of its rows are done. */
@@ -110,11 +109,7 @@ export class GraphJoiner {
     // Only now: what searches go through must lead to rows of the larger graph alone.
     for (const [level, reach] of reaches.entries()) await this.#linkBack(reach, level, () => pause(rows.length));
     this.#mark(rows);
-    if (part.maxLevel > this.#maxLevel) {
-      this.#maxLevel = part.maxLevel;
-      this.#entryRow = part.entryRow;
-      this.#setGraph();
-    }
+    if (part.maxLevel > this.#maxLevel) this.#setEntry(part.entryRow, part.maxLevel);
   }
 
   /** Adds rows, none of which is there, to the links of a row. */
@@ -192,8 +187,10 @@ export class GraphJoiner {
     return (this.place.slot + this.place.scratch.bits) >>> 2;
   }
 
-  #setGraph(): void {
+  #setEntry(entryRow: number, maxLevel: number): void {
     const { level0, m, m0, upper, upperIndex } = this.place.lists;
-    this.#exports.setJoinGraph(level0, m0, upperIndex, upper, m, this.#entryRow, this.#maxLevel);
+    this.#exports.setJoinGraph(level0, m0, upperIndex, upper, m, entryRow, maxLevel);
+    this.#entryRow = entryRow;
+    this.#maxLevel = maxLevel;
   }
 }

@@ -21,13 +21,8 @@ import type { BuildMetric } from './element.js';
 import type { KnownGraph } from './known-graph.js';
 import { NOT_TAKEN } from './select-rows.js';
 
-/** Links that a row may get for those that it has lost. */
-interface Healing {
-  readonly row: number;
-  readonly level: number;
-  readonly rows: Uint32Array;
-  readonly lost: number;
-}
+/** Rows between two checkpoints. */
+const PAUSE_ROWS = 1024;
 
 /** The new segment's graph, its lists reserved and its codes written, and where it is made. */
 export interface JoinTarget {
@@ -66,15 +61,16 @@ export async function joinGraphs(
   if (codes === null) throw new Error(`'${vector.name}' has no codes to join graphs by`);
   new Uint32Array(memory.buffer, reserved.level0, rows * (1 + reserved.m0)).fill(0);
   new Uint32Array(memory.buffer, reserved.upperIndex, rows).fill(NOT_TAKEN);
-  const healings: Healing[] = [];
+  // usearch, too, brings rows to one length that it compares by products in 8 bits: short ones would have no links to them.
+  const byAngle = metric === 'ip';
+  const joiner = new GraphJoiner({ memory, rows, lists: reserved, codes, byAngle, slot: builderSlot(layout), scratch: layout.scratch });
   const parts: JoinablePart[] = [];
   let upperWords = 0;
   const fits = (more: number) => upperWords + more <= reserved.upperWords;
   for (const graph of known) {
     if (!fits(upperWordsOf(graph))) return null;
-    parts.push(placeGraph(memory, reserved, graph, upperWords, healings));
+    parts.push(await placeGraph(memory, reserved, graph, upperWords, joiner, control));
     upperWords += upperWordsOf(graph);
-    await control.checkpoint();
   }
   if (others !== null) {
     if (!fits(graphPlan(others).upperWords)) return null;
@@ -82,18 +78,10 @@ export async function joinGraphs(
     const { keys, levels, maxLevel } = others;
     parts.push({ rows: keys, levels, entryRow: keys[others.entry] as number, maxLevel });
   }
-  const [largest, ...smaller] = parts.sort((one, other) => other.rows.length - one.rows.length) as [JoinablePart, ...JoinablePart[]];
-  const joiner = new GraphJoiner(
-    // usearch, too, brings rows to one length that it compares by products in 8 bits: short ones would have no links to them.
-    { memory, rows, lists: reserved, codes, byAngle: metric === 'ip', slot: builderSlot(layout), scratch: layout.scratch },
-    largest,
-  );
-  for (const [at, { level, lost, row, rows: near }] of healings.entries()) {
-    if (at % 256 === 0) await control.checkpoint();
-    joiner.heal(row, level, near, lost);
-  }
-  if (healings.length > 0)
+  if (known.some(({ rows: all, taken }) => taken < all.length))
     linkOrphans(joiner, new Uint32Array(memory.buffer, reserved.level0, rows * (1 + reserved.m0)), reserved.m0, parts);
+  const [largest, ...smaller] = parts.sort((one, other) => other.rows.length - one.rows.length) as [JoinablePart, ...JoinablePart[]];
+  joiner.begin(largest);
   const total = parts.reduce((sum, part) => sum + part.rows.length, 0);
   let done = largest.rows.length;
   for (const part of smaller) {
@@ -114,8 +102,15 @@ function upperWordsOf({ layout, levels, newRowOf, rows }: KnownGraph): number {
   return sum * (1 + layout.m);
 }
 
-/** Copies the lists of a source's graph, by new rows. from: word of the upper levels where there is room. healings: gets more of them. */
-function placeGraph(memory: WebAssembly.Memory, reserved: GraphLayout, known: KnownGraph, from: number, healings: Healing[]): JoinablePart {
+/** Copies the lists of a source's graph, by new rows, and heals those that lose links. from: word of the upper levels where there is room. */
+async function placeGraph(
+  memory: WebAssembly.Memory,
+  reserved: GraphLayout,
+  known: KnownGraph,
+  from: number,
+  joiner: GraphJoiner,
+  control: BuildControl,
+): Promise<JoinablePart> {
   const { layout, levels, newRowOf, rows: sourceRows, taken } = known;
   const source = new Uint32Array(known.memory.buffer);
   const target = new Uint32Array(memory.buffer);
@@ -124,6 +119,7 @@ function placeGraph(memory: WebAssembly.Memory, reserved: GraphLayout, known: Kn
   let count = 0;
   let upperNext = from;
   for (let at = 0; at < sourceRows.length; at++) {
+    if (at % PAUSE_ROWS === 0) await control.checkpoint();
     const sourceRow = sourceRows[at] as number;
     const row = newRowOf[sourceRow] as number;
     if (row === NOT_TAKEN) continue;
@@ -131,9 +127,9 @@ function placeGraph(memory: WebAssembly.Memory, reserved: GraphLayout, known: Kn
     rows[count] = row;
     levelsTaken[count++] = top;
     if (top > 0) target[(reserved.upperIndex >>> 2) + row] = upperNext;
+    upperNext += top * (1 + reserved.m);
     for (let level = 0; level <= top; level++) {
-      const list = level === 0 ? (reserved.level0 >>> 2) + row * (1 + reserved.m0) : (reserved.upper >>> 2) + upperNext;
-      if (level > 0) upperNext += 1 + reserved.m;
+      const list = listOf(target, reserved, row, level);
       const sourceList = listOf(source, layout, sourceRow, level);
       const length = source[sourceList] as number;
       let kept = 0;
@@ -142,7 +138,7 @@ function placeGraph(memory: WebAssembly.Memory, reserved: GraphLayout, known: Kn
         if (near !== NOT_TAKEN) target[list + ++kept] = near;
       }
       target[list] = kept;
-      if (kept < length) healings.push({ row, level, rows: besideLost(source, known, sourceRow, level), lost: length - kept });
+      if (kept < length) joiner.heal(row, level, besideLost(source, known, sourceRow, level), length - kept);
     }
   }
   return { rows, levels: levelsTaken, ...entryOf(known, rows, levelsTaken) };

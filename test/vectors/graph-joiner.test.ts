@@ -103,7 +103,8 @@ for (const { byAngle, zero } of [
   test(`joined rows have the links that HNSW chooses from all rows of both graphs, and get links back: ${byAngle ? 'angles' : 'distances'}`, async () => {
     const scene = new Scene(byAngle, zero, M0 - 2);
     const before = Array.from({ length: ROWS }, (_, row) => scene.listOf(row));
-    const joiner = new GraphJoiner(scene.place, scene.larger);
+    const joiner = new GraphJoiner(scene.place);
+    joiner.begin(scene.larger);
     // A search that keeps so many results goes through all that can be reached.
     await joiner.join(scene.smaller, LARGER, async () => {});
     const linked = new Map<number, number[]>();
@@ -125,7 +126,8 @@ for (const { byAngle, zero } of [
 
 test('rows that are added to the links of a row are all taken where they fit, and chosen from where they do not', async () => {
   const scene = new Scene(false, 0, 4);
-  const joiner = new GraphJoiner(scene.place, scene.larger);
+  const joiner = new GraphJoiner(scene.place);
+  joiner.begin(scene.larger);
   const had = scene.listOf(7);
   const more = Array.from(scene.larger.rows).filter((row) => row !== 7 && !had.includes(row));
   joiner.addLinks(7, 0, Uint32Array.from(more.slice(0, 5)));
@@ -134,13 +136,33 @@ test('rows that are added to the links of a row are all taken where they fit, an
   assert.deepEqual(scene.listOf(7), scene.chosen(7, [...had, ...more.slice(0, 60)]));
 });
 
+test('a row that lost links keeps those it has, and gets as many that are chosen beside them', () => {
+  const scene = new Scene(false, 0, 6);
+  const joiner = new GraphJoiner(scene.place);
+  const had = [201, 202, 203];
+  scene.put(7, had);
+  const more = Array.from(scene.larger.rows.subarray(0, 60)).filter((row) => row !== 7 && !had.includes(row));
+  joiner.heal(7, 0, Uint32Array.from(more), 3);
+  const fitting = (links: readonly number[]) =>
+    scene
+      .nearest(7, more)
+      .find((row) => !links.includes(row) && links.every((link) => scene.distance(link, row) >= scene.distance(7, row)));
+  const expected = [...had];
+  for (let next = fitting(expected); next !== undefined && expected.length < had.length + 3; next = fitting(expected)) expected.push(next);
+  assert.ok(expected.length > had.length);
+  assert.deepEqual(scene.listOf(7), expected);
+  joiner.heal(7, 0, Uint32Array.from(more), 100);
+  assert.ok(scene.listOf(7).length <= M0);
+});
+
 test('a part that is joined gives up nothing of the memory around its lists, and its highest row becomes the entry', async () => {
   const scene = new Scene(false, 0, M0);
   const { level0, upperIndex } = scene.place.lists;
   const guard = new Uint32Array(scene.place.memory.buffer, level0 + ROWS * (1 + M0) * 4, (CAPACITY - ROWS) * (1 + M0));
   const marks = guard.map((_, at) => at + 1);
   guard.set(marks);
-  const joiner = new GraphJoiner(scene.place, scene.larger);
+  const joiner = new GraphJoiner(scene.place);
+  joiner.begin(scene.larger);
   // Its row 310 alone is on level 1, where the larger graph has nobody.
   const levels = scene.smaller.levels.map((_, at) => (at === 10 ? 1 : 0));
   await joiner.join({ ...scene.smaller, levels, entryRow: LARGER + 10, maxLevel: 1 }, joinEf(64), async () => {});
