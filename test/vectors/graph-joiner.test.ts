@@ -157,7 +157,7 @@ test('a row that lost links keeps those it has, and gets as many that are chosen
 
 test('a part that is joined gives up nothing of the memory around its lists, and its highest row becomes the entry', async () => {
   const scene = new Scene(false, 0, M0);
-  const { level0, upperIndex } = scene.place.lists;
+  const { level0 } = scene.place.lists;
   const guard = new Uint32Array(scene.place.memory.buffer, level0 + ROWS * (1 + M0) * 4, (CAPACITY - ROWS) * (1 + M0));
   const marks = guard.map((_, at) => at + 1);
   guard.set(marks);
