@@ -5,7 +5,7 @@
  * - **Join-J1** a row begins its search at what its neighbours in the smaller graph have found before it (join sets: Lucene's merge of graphs), so a short
  *   list of results is enough; the first of them, and one whose neighbours have found nothing, comes down from the entry of the larger graph.
  * - **Join-J2** links are chosen as HNSW does (Malkov and Yashunin, 2016, algorithm 4): nearest first, and none to a row that is nearer to one chosen
- *   before than to the row itself.
+ *   before than to the row itself. A row that joins keeps the links that it had, as long as what is chosen of the larger graph fits beside them.
  * - **Join-J3** rows of the larger graph get links back when all searches are done: all that came to a row are taken at once, and a choice is made only
  *   where they do not fit.
  * - **Join-J4** a row that has lost links gets as many of what those led to, chosen by J2 beside the links that it has: a choice among all would leave it
@@ -133,7 +133,29 @@ export function joinRow(row: u32, level: u32, ef: u32): void {
   candidateCount = 0;
   pool(count);
   for (let at: u32 = 0; at < resultCount; at++) push<bool>(candidates, candidateCount++, load<i64>(results + ((<usize>at) << 3)));
-  choose(list, limitOf(level));
+  // Rows that were touched are of no use any more.
+  const chosen = touched;
+  choose(chosen, limitOf(level));
+  extend(list, count, chosen, limitOf(level));
+}
+
+/** Adds to a list of `had` links those chosen ones that are of the larger graph; where they do not fit, the list becomes the chosen ones. */
+function extend(list: usize, had: u32, chosen: usize, limit: u32): void {
+  const count = load<u32>(chosen);
+  let fresh: u32 = 0;
+  for (let at: u32 = 0; at < count; at++) fresh += <u32>hasBit(joined, load<u32>(chosen + ((<usize>at) << 2), 4));
+  if (had + fresh > limit) {
+    memory.copy(list, chosen, (<usize>(count + 1)) << 2);
+    return;
+  }
+  let total = had;
+  for (let at: u32 = 0; at < count; at++) {
+    const row = load<u32>(chosen + ((<usize>at) << 2), 4);
+    if (!hasBit(joined, row)) continue;
+    store<u32>(list + ((<usize>total) << 2), row, 4);
+    total++;
+  }
+  store<u32>(list, total);
 }
 
 /** Adds the `count` rows at `incoming` (u32), none of them there, to the links of a row (Join-J3). With those it has they are fewer than a batch. */
