@@ -8,7 +8,7 @@
  *   before than to the row itself. A row that joins keeps the links that it had, as long as what is chosen of the larger graph fits beside them.
  * - **Join-J3** rows of the larger graph get links back when all searches are done: all that came to a row are taken at once, and a choice is made only
  *   where they do not fit.
- * - **Join-J4** a row that has lost links gets as many of what those led to, chosen by J2 beside the links that it has: a choice among all would leave it
+ * - **Join-J4** a row that has lost links gets as many of what those led to, chosen by Join-J2 beside the links that it has: a choice among all would leave it
  *   fewer than it had.
  */
 
