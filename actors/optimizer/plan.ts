@@ -22,7 +22,7 @@
  * 6. *seal*: full appendable segments that are not to be indexed (threshold 0, or not reached) become sealed
  *    segments without a graph, so that LMDB stays small; not the first one of a replica alone, which is small.
  * 7. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
- *    three or more, unless the largest of them is over four times the others together (rebuilding it would cost
+ *    three or more, unless the largest of them is over four times the others together (copying it would cost
  *    more than the walk it saves). Where the collection names a number, full appendable segments count too, however small,
  *    and are merged among themselves. While a paced stream runs, four segments or more, each of them as large as all smaller
  *    ones together at most, are merged at once, one such merge at a time.
