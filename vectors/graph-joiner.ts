@@ -6,8 +6,9 @@ import type { ScratchLayout } from './scratch.js';
 
 interface JoinExports {
   setJoinCodes(codes: number, stride: number, dim: number, query: number, lengths: number, zero: number): void;
-  setJoinGraph(level0: number, m0: number, upperIndex: number, upper: number, m: number, entryRow: number, maxLevel: number): void;
-  setJoinScratch(joined: number, visited: number, touched: number, candidates: number, results: number, neighbours: number): void;
+  setGraph(level0: number, m0: number, upperIndex: number, upper: number, m: number, entryRow: number, maxLevel: number): void;
+  setWalkScratch(visited: number, candidates: number, results: number, neighbours: number): void;
+  setJoinScratch(joined: number, touched: number): void;
   measureRows(from: number, to: number): void;
   joinRow(row: number, level: number, ef: number): void;
   addLinks(row: number, level: number, incoming: number, count: number): void;
@@ -60,6 +61,12 @@ export function joinEf(efConstruct: number): number {
   return Math.min(INCOMING_MAX, Math.max(EF_MIN, Math.ceil(efConstruct / 2)));
 }
 
+/** The word where the links of a row on a level that it has begin: their number, then they. */
+export function linkList(words: Uint32Array, { level0, m, m0, upper, upperIndex }: JoinPlace['lists'], row: number, level: number): number {
+  if (level === 0) return (level0 >>> 2) + row * (1 + m0);
+  return (upper >>> 2) + (words[(upperIndex >>> 2) + row] as number) + (level - 1) * (1 + m);
+}
+
 export class GraphJoiner {
   readonly #exports: JoinExports;
   readonly #words: Uint32Array;
@@ -78,7 +85,8 @@ export class GraphJoiner {
     this.#exports.setJoinCodes(codes.offset, codes.stride, codes.dim, slot + codeQuery, lengths, codes.zero);
     if (byAngle) this.#exports.measureRows(0, rows);
     this.#setEntry(0, 0);
-    this.#exports.setJoinScratch(slot + bits, slot + visited, slot + touched, slot + candidates, slot + results, slot + neighbours);
+    this.#exports.setWalkScratch(slot + visited, slot + candidates, slot + results, slot + neighbours);
+    this.#exports.setJoinScratch(slot + bits, slot + touched);
   }
 
   get entryRow(): number {
@@ -157,19 +165,12 @@ export class GraphJoiner {
   #eachLink(rows: Uint32Array, level: number, take: (target: number, row: number) => void): void {
     const words = this.#words;
     for (const row of rows) {
-      const list = this.#listOf(row, level);
+      const list = linkList(words, this.place.lists, row, level);
       for (let at = list + 1; at <= list + (words[list] as number); at++) {
         const target = words[at] as number;
         if (this.#isJoined(target)) take(target, row);
       }
     }
-  }
-
-  /** The word where a list begins. */
-  #listOf(row: number, level: number): number {
-    const { level0, m, m0, upper, upperIndex } = this.place.lists;
-    if (level === 0) return (level0 >>> 2) + row * (1 + m0);
-    return (upper >>> 2) + (this.#words[(upperIndex >>> 2) + row] as number) + (level - 1) * (1 + m);
   }
 
   #isJoined(row: number): boolean {
@@ -189,7 +190,7 @@ export class GraphJoiner {
 
   #setEntry(entryRow: number, maxLevel: number): void {
     const { level0, m, m0, upper, upperIndex } = this.place.lists;
-    this.#exports.setJoinGraph(level0, m0, upperIndex, upper, m, entryRow, maxLevel);
+    this.#exports.setGraph(level0, m0, upperIndex, upper, m, entryRow, maxLevel);
     this.#entryRow = entryRow;
     this.#maxLevel = maxLevel;
   }

@@ -11,6 +11,7 @@ import {
   type JoinablePart,
   type JoinPlace,
   joinEf,
+  linkList,
 } from '../../vectors/graph-joiner.js';
 import { graphPlan, type UsearchGraph, writeSubgraph } from '../../vectors/usearch-graph.js';
 import { type GraphLayout, residentOffset, type VectorLayout } from '../segment/layout.js';
@@ -68,9 +69,10 @@ export async function joinGraphs(
   let upperWords = 0;
   const fits = (more: number) => upperWords + more <= reserved.upperWords;
   for (const graph of known) {
-    if (!fits(upperWordsOf(graph))) return null;
+    const words = upperWordsOf(graph);
+    if (!fits(words)) return null;
     parts.push(await placeGraph(memory, reserved, graph, upperWords, joiner, control));
-    upperWords += upperWordsOf(graph);
+    upperWords += words;
   }
   if (others !== null) {
     if (!fits(graphPlan(others).upperWords)) return null;
@@ -129,8 +131,8 @@ async function placeGraph(
     if (top > 0) target[(reserved.upperIndex >>> 2) + row] = upperNext;
     upperNext += top * (1 + reserved.m);
     for (let level = 0; level <= top; level++) {
-      const list = listOf(target, reserved, row, level);
-      const sourceList = listOf(source, layout, sourceRow, level);
+      const list = linkList(target, reserved, row, level);
+      const sourceList = linkList(source, layout, sourceRow, level);
       const length = source[sourceList] as number;
       let kept = 0;
       for (let link = sourceList + 1; link <= sourceList + length; link++) {
@@ -155,12 +157,12 @@ function entryOf({ layout, newRowOf }: KnownGraph, rows: Uint32Array, levels: In
 /** New rows near to neighbours of a row that are not taken, which are neither the row nor its own neighbours. */
 function besideLost(source: Uint32Array, { layout, newRowOf }: KnownGraph, sourceRow: number, level: number): Uint32Array {
   const near = new Set<number>();
-  const list = listOf(source, layout, sourceRow, level);
+  const list = linkList(source, layout, sourceRow, level);
   const end = list + (source[list] as number);
   for (let link = list + 1; link <= end; link++) {
     const lost = source[link] as number;
     if (newRowOf[lost] !== NOT_TAKEN) continue;
-    const second = listOf(source, layout, lost, level);
+    const second = linkList(source, layout, lost, level);
     for (let next = second + 1; next <= second + (source[second] as number); next++) near.add(source[next] as number);
   }
   near.delete(sourceRow);
@@ -175,10 +177,4 @@ function linkOrphans(joiner: GraphJoiner, lists: Uint32Array, m0: number, parts:
   for (const { rows } of parts) for (const row of rows) for (const near of linksOf(row)) isLinked[near] = 1;
   for (const { rows } of parts)
     for (const row of rows) if (isLinked[row] === 0) for (const near of linksOf(row).slice()) joiner.addLinks(near, 0, Uint32Array.of(row));
-}
-
-/** The word where a list begins. */
-function listOf(words: Uint32Array, { level0, m, m0, upper, upperIndex }: GraphLayout, row: number, level: number): number {
-  if (level === 0) return (level0 >>> 2) + row * (1 + m0);
-  return (upper >>> 2) + (words[(upperIndex >>> 2) + row] as number) + (level - 1) * (1 + m);
 }

@@ -3,7 +3,8 @@
 export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admission';
 export { nearestClusters } from './clusters';
 export { setExamples } from './examples';
-export { addLinks, healLinks, joinRow, measureRows, setJoinCodes, setJoinGraph, setJoinScratch } from './join';
+export { setGraph, setWalkScratch } from './graph';
+export { addLinks, healLinks, joinRow, measureRows, setJoinCodes, setJoinScratch } from './join';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { maxSimTables, packTables } from './maxsim-tables';
@@ -13,4 +14,4 @@ export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scanAll, scoreEach } from './scan';
 export { keepQuery, lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
 export { addTokens, beginTokens, bestByTokens } from './tokens';
-export { setGraph, setWalkEnd, setWalkScratch, takeHops, walk, walkByExamples } from './walk';
+export { setWalkEnd, takeHops, walk, walkByExamples } from './walk';

@@ -13,24 +13,27 @@
  */
 
 import { hasBit } from './admission';
+import {
+  BATCH,
+  batch,
+  candidates,
+  entryRow,
+  level0Words,
+  listOf,
+  maxLevel,
+  results,
+  upperWords,
+  visit,
+  visited,
+} from './graph';
 import { dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
 import { scoreScattered, setMatrix } from './score';
 
-/** Rows scored at a time, and their scores behind them. */
-const BATCH: u32 = 1984;
 /** Rows that neighbours found are enough to begin at. */
 const SEEDS: u32 = 24;
 /** `code` under dot products and L2: see `setMatrix`. */
 const CODE_DOT: i32 = 15;
 const CODE_L2: i32 = 16;
-
-let level0: usize = 0;
-let level0Words: usize = 0;
-let upperIndex: usize = 0;
-let upper: usize = 0;
-let upperWords: usize = 0;
-let entryRow: u32 = 0;
-let maxLevel: u32 = 0;
 
 let codes: usize = 0;
 let stride: usize = 0;
@@ -45,11 +48,7 @@ let zero: i16 = 0;
 
 /** Bits of the rows of the larger graph. */
 let joined: usize = 0;
-let visited: usize = 0;
 let touched: usize = 0;
-let candidates: usize = 0;
-let results: usize = 0;
-let batch: usize = 0;
 
 let touchedCount: u32 = 0;
 let candidateCount: u32 = 0;
@@ -86,40 +85,10 @@ export function measureRows(from: u32, to: u32): void {
   }
 }
 
-/** The lists of both graphs, and where searches of the larger one begin. */
-export function setJoinGraph(
-  newLevel0: usize,
-  m0: u32,
-  newUpperIndex: usize,
-  newUpper: usize,
-  m: u32,
-  newEntryRow: u32,
-  newMaxLevel: u32,
-): void {
-  level0 = newLevel0;
-  level0Words = (<usize>m0 + 1) << 2;
-  upperIndex = newUpperIndex;
-  upper = newUpper;
-  upperWords = (<usize>m + 1) << 2;
-  entryRow = newEntryRow;
-  maxLevel = newMaxLevel;
-}
-
-/** newVisited: bits, none set. newTouched: u32 [rows]. newCandidates, newResults: keys [rows]. neighbours: as of a walk. */
-export function setJoinScratch(
-  newJoined: usize,
-  newVisited: usize,
-  newTouched: usize,
-  newCandidates: usize,
-  newResults: usize,
-  neighbours: usize,
-): void {
+/** Beside the scratch of a walk, no bit of whose visited rows is set. newTouched: u32 [rows]. */
+export function setJoinScratch(newJoined: usize, newTouched: usize): void {
   joined = newJoined;
-  visited = newVisited;
   touched = newTouched;
-  candidates = newCandidates;
-  results = newResults;
-  batch = neighbours;
 }
 
 /** Joins a row on one level that it has and the larger graph has. ef: results of its search. */
@@ -196,13 +165,6 @@ export function healLinks(row: u32, level: u32, incoming: usize, count: u32, wan
 @inline
 function limitOf(level: u32): u32 {
   return <u32>((level == 0 ? level0Words : upperWords) >> 2) - 1;
-}
-
-// @ts-ignore: decorator
-@inline
-function listOf(row: u32, level: u32): usize {
-  if (level == 0) return level0 + <usize>row * level0Words;
-  return upper + ((<usize>load<u32>(upperIndex + ((<usize>row) << 2))) << 2) + <usize>(level - 1) * upperWords;
 }
 
 /** Makes a row the query. */
@@ -294,12 +256,8 @@ function open(row: u32, level: u32, ef: u32): void {
 // @ts-ignore: decorator
 @inline
 function collect(row: u32, ef: u32): void {
-  const at = visited + ((<usize>(row >> 5)) << 2);
-  const word = load<u32>(at);
-  const bit: u32 = 1 << (row & 31);
-  store<u32>(at, word | bit);
   store<u32>(batch + ((<usize>batchCount) << 2), row);
-  batchCount += <u32>((word & bit) == 0);
+  batchCount += <u32>visit(row);
   if (batchCount == BATCH) absorb(ef);
 }
 

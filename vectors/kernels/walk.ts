@@ -15,28 +15,15 @@
 
 import { admitted, alive, isFiltered, wordOf } from './admission';
 import { RANKED_MAX, rankScattered } from './examples';
+import { BATCH, batch, candidates, entryRow, level0, level0Words, listOf, maxLevel, results, visit, visited } from './graph';
 import { drain, dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
 import { expired, HOPS_PER_CHECK } from './host';
 import { noteTouched, scoreScattered } from './score';
 
-/** Rows of one batch to be scored, at most; `neighbours` holds as many rows and scores, and the keys of the nearest results behind them. */
-const BATCH: u32 = 1984;
+/** Where the keys of the nearest results lie, behind a batch. */
 const NEAREST_OFFSET: usize = (<usize>BATCH) << 3;
 
 const NONE: u32 = 0xffff_ffff;
-
-let level0: usize = 0;
-let level0Words: usize = 0;
-let upperIndex: usize = 0;
-let upper: usize = 0;
-let upperWords: usize = 0;
-let entryRow: u32 = 0;
-let maxLevel: u32 = 0;
-
-let visited: usize = 0;
-let candidates: usize = 0;
-let results: usize = 0;
-let batch: usize = 0;
 
 let candidateCount: u32 = 0;
 let resultCount: u32 = 0;
@@ -60,31 +47,6 @@ let spreadOut: bool = false;
 let passedOver: bool = false;
 /** Rows of level 0 whose neighbours were looked at. */
 let hops: u32 = 0;
-
-export function setGraph(
-  newLevel0: usize,
-  m0: u32,
-  newUpperIndex: usize,
-  newUpper: usize,
-  m: u32,
-  newEntryRow: u32,
-  newMaxLevel: u32,
-): void {
-  level0 = newLevel0;
-  level0Words = (<usize>m0 + 1) << 2;
-  upperIndex = newUpperIndex;
-  upper = newUpper;
-  upperWords = (<usize>m + 1) << 2;
-  entryRow = newEntryRow;
-  maxLevel = newMaxLevel;
-}
-
-export function setWalkScratch(newVisited: usize, newCandidates: usize, newResults: usize, neighbours: usize): void {
-  visited = newVisited;
-  candidates = newCandidates;
-  results = newResults;
-  batch = neighbours;
-}
 
 /** When walks end (Walk-W4). newWanted: 1 to 64. */
 export function setWalkEnd(newWanted: u32, newSpread: f32, newLead: f32): void {
@@ -153,8 +115,7 @@ function finish(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
 function descend(level: u32): void {
   for (;;) {
     const before = bestKey;
-    const upperOf = load<u32>(upperIndex + ((<usize>rowOf(before)) << 2));
-    const list = upper + ((<usize>upperOf) << 2) + <usize>(level - 1) * upperWords;
+    const list = listOf(rowOf(before), level);
     const count = load<u32>(list);
     for (let index: u32 = 1; index <= count; index++) collect(load<u32>(list + ((<usize>index) << 2)));
     absorb();
@@ -251,17 +212,6 @@ function scoreRest(rows: u32): bool {
   }
   absorb();
   return false;
-}
-
-/** Marks a row as visited; false: it was already. */
-// @ts-ignore: decorator
-@inline
-function visit(row: u32): bool {
-  const at = visited + ((<usize>(row >> 5)) << 2);
-  const word = load<u32>(at);
-  const bit: u32 = 1 << (row & 31);
-  store<u32>(at, word | bit);
-  return (word & bit) == 0;
 }
 
 /** Puts a row in the batch unless it was visited. */
