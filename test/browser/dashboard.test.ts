@@ -209,6 +209,37 @@ test('the console proposes paths and fields by the description of the API, sends
   assert.equal(await editor.inputValue(), 'POST /collections/colours/points/count\n{"exact": true}');
 });
 
+test('proposals come when the description of the API arrives after what was written', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  let written = (): void => {};
+  const isWritten = new Promise<void>((resolve) => {
+    written = resolve;
+  });
+  await page.route('**/openapi.json', async (route) => {
+    await isWritten;
+    await route.continue();
+  });
+  await go('console');
+  const editor = page.getByRole('combobox', { name: 'Method and path' });
+  await editor.fill('POST /collections/colours/points/cou');
+  const proposal = page.getByRole('option', { name: '/collections/colours/points/count' });
+  assert.equal(await proposal.count(), 0);
+  written();
+  await proposal.first().waitFor();
+});
+
+test('what is asked for once is asked for when a page that was opened behind others is seen', { skip }, async (t) => {
+  const { page, go } = await openDashboard(t, node.url);
+  await page.addInitScript("Object.defineProperty(document, 'hidden', { value: true, configurable: true })");
+  await go('console');
+  const editor = page.getByRole('combobox', { name: 'Method and path' });
+  await editor.fill('POST /collections/colours/points/cou');
+  const asked = page.waitForRequest('**/openapi.json');
+  await page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))");
+  await asked;
+  await page.getByRole('option', { name: '/collections/colours/points/count' }).first().waitFor();
+});
+
 test('the console shows how a query was carried out, and makes the index that is advised', { skip }, async (t) => {
   const points = Array.from({ length: 1500 }, (_, id) => ({ id, vector: [1 + (id % 5), 1 + (id % 7), 1], payload: { shelf: id % 50 } }));
   await client.result('PUT', '/collections/shelves', { vectors: { size: 3, distance: 'Cosine' } });

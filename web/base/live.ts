@@ -59,7 +59,9 @@ export function useLive<Value>(key: string, load: (signal: AbortSignal) => Promi
     };
     const run = (): void => {
       if (document.hidden) {
-        again();
+        // What is asked for once would never be: it waits until the page is seen.
+        if (periodMs === 0) document.addEventListener('visibilitychange', run, { once: true, signal: abort.signal });
+        else again();
         return;
       }
       isRunning = true;

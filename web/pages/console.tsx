@@ -1,10 +1,10 @@
 /** Any request, written by hand, with proposals from the API's description, and as code to copy. */
 
-import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { call, messageOf, send, storedKey } from '../base/api.js';
 import { useLive } from '../base/live.js';
 import { type ConsoleRequest, curlOf, javascriptOf, parseRequest, pythonOf } from '../model/client-code.js';
-import { type Completion, completionAt, type OpenApi } from '../model/completion.js';
+import { completionAt, type OpenApi } from '../model/completion.js';
 import { canExplain, explainedPath, explanationIn } from '../model/explain.js';
 import { seconds } from '../model/format.js';
 import { CopyButton, Failure } from '../parts/basics.js';
@@ -126,9 +126,14 @@ interface Known {
 
 function Editor({ text, onChange, onRun }: EditorProps): ReactNode {
   const area = useRef<HTMLTextAreaElement>(null);
-  const [completion, setCompletion] = useState<Completion | null>(null);
+  /** Where proposals are wanted; null: nowhere. They come once the description of the API is there, also when that is later. */
+  const [wanted, setWanted] = useState<{ readonly text: string; readonly place: number } | null>(null);
   const [at, setAt] = useState(0);
   const { value: known, error } = useLive<Known>('known', loadKnown, { periodMs: 0 });
+  const completion = useMemo(
+    () => (wanted === null || known === undefined ? null : completionAt(wanted.text, wanted.place, known.api, known.collections)),
+    [wanted, known],
+  );
   const cursor = useRef<number | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the cursor is put where it belongs once the new text is there
   useEffect(() => {
@@ -138,7 +143,7 @@ function Editor({ text, onChange, onRun }: EditorProps): ReactNode {
   }, [text]);
   const propose = (next: string, place: number): void => {
     setAt(0);
-    setCompletion(known === undefined ? null : completionAt(next, place, known.api, known.collections));
+    setWanted({ text: next, place });
   };
   const take = (choice: string): void => {
     if (completion === null) return;
@@ -146,13 +151,13 @@ function Editor({ text, onChange, onRun }: EditorProps): ReactNode {
     const next = text.slice(0, completion.start) + choice + text.slice(end);
     cursor.current = completion.start + choice.length;
     onChange(next);
-    setCompletion(null);
+    setWanted(null);
     area.current?.focus();
   };
   const pressed = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
-      setCompletion(null);
+      setWanted(null);
       onRun();
       return;
     }
@@ -161,7 +166,7 @@ function Editor({ text, onChange, onRun }: EditorProps): ReactNode {
     if (event.key === 'ArrowDown') setAt((at + 1) % choices.length);
     else if (event.key === 'ArrowUp') setAt((at + choices.length - 1) % choices.length);
     else if (event.key === 'Enter' || event.key === 'Tab') take((choices[at] as { text: string }).text);
-    else if (event.key === 'Escape') setCompletion(null);
+    else if (event.key === 'Escape') setWanted(null);
     else return;
     event.preventDefault();
   };
@@ -183,7 +188,7 @@ function Editor({ text, onChange, onRun }: EditorProps): ReactNode {
             propose(event.target.value, event.target.selectionStart);
           }}
           onKeyDown={pressed}
-          onBlur={() => setTimeout(() => setCompletion(null), 150)}
+          onBlur={() => setTimeout(() => setWanted(null), 150)}
         />
       </label>
       <div id="choices" role="listbox" aria-label="Proposals" className={completion === null ? '' : 'choices'}>
