@@ -11,6 +11,7 @@ interface JoinExports {
   setJoinScratch(joined: number, touched: number): void;
   measureRows(from: number, to: number): void;
   joinRow(row: number, level: number, ef: number): void;
+  chooseLinks(row: number, level: number, keys: number, count: number): void;
   addLinks(row: number, level: number, incoming: number, count: number): void;
   healLinks(row: number, level: number, incoming: number, count: number, wanted: number): void;
 }
@@ -100,7 +101,7 @@ export class GraphJoiner {
   /** Begins with the part that others are joined to. Its lists are in their places, as those of the others are when they are joined. */
   begin({ entryRow, maxLevel, rows }: JoinablePart): void {
     this.#setEntry(entryRow, maxLevel);
-    this.#mark(rows);
+    this.mark(rows);
   }
 
   /** Joins a smaller part. pause: is awaited now and then, and hears how many of its rows are done. */
@@ -115,9 +116,35 @@ export class GraphJoiner {
         this.#exports.joinRow(reach[at] as number, level, ef);
       }
     // Only now: what searches go through must lead to rows of the larger graph alone.
-    for (const [level, reach] of reaches.entries()) await this.#linkBack(reach, level, () => pause(rows.length));
-    this.#mark(rows);
+    for (const [level, reach] of reaches.entries())
+      await this.#linkBack(
+        reach,
+        level,
+        (target) => this.isMarked(target),
+        () => pause(rows.length),
+      );
+    this.mark(rows);
     if (part.maxLevel > this.#maxLevel) this.#setEntry(part.entryRow, part.maxLevel);
+  }
+
+  /** Joins a single row on one level: its links are chosen anew from those it has and what it finds of the larger graph. There are none back. */
+  seek(row: number, level: number, ef: number): void {
+    this.#exports.joinRow(row, level, ef);
+  }
+
+  /** Forgets which rows are of the larger graph. */
+  unmark(): void {
+    this.#words.fill(0, this.#bitsAt, this.#bitsAt + Math.ceil(this.place.rows / 32));
+  }
+
+  /** Links a row anew to those chosen of `count` keys (i64, as in `kernels/heap.ts`) at byte `keys` of the memory. */
+  choose(row: number, level: number, keys: number, count: number): void {
+    this.#exports.chooseLinks(row, level, keys, count);
+  }
+
+  /** Links back from rows to those of `rows` that link to them, and are not linked to by them. */
+  async linkBack(rows: Uint32Array, level: number, pause: () => Promise<void>): Promise<void> {
+    await this.#linkBack(rows, level, (target, row) => !this.#hasLink(target, row, level), pause);
   }
 
   /** Adds rows, none of which is there, to the links of a row. */
@@ -138,17 +165,22 @@ export class GraphJoiner {
     this.#exports.healLinks(row, level, slot + scratch.results, some.length, lost);
   }
 
-  /** Join-J3: links from rows of the larger graph to those of `rows` that link to them. */
-  async #linkBack(rows: Uint32Array, level: number, pause: () => Promise<void>): Promise<void> {
+  /** Join-J3: links from the rows that are wanted to those of `rows` that link to them. */
+  async #linkBack(
+    rows: Uint32Array,
+    level: number,
+    isWanted: (target: number, row: number) => boolean,
+    pause: () => Promise<void>,
+  ): Promise<void> {
     // Where the links to each row begin, and in the end where those to the next one do.
     const starts = new Uint32Array(this.place.rows + 1);
-    this.#eachLink(rows, level, (target) => {
+    this.#eachLink(rows, level, isWanted, (target) => {
       starts[target + 1] = (starts[target + 1] as number) + 1;
     });
     for (let row = 0; row < this.place.rows; row++) starts[row + 1] = (starts[row + 1] as number) + (starts[row] as number);
     const next = starts.slice();
     const incoming = new Uint32Array(starts[this.place.rows] as number);
-    this.#eachLink(rows, level, (target, row) => {
+    this.#eachLink(rows, level, isWanted, (target, row) => {
       const at = next[target] as number;
       incoming[at] = row;
       next[target] = at + 1;
@@ -161,23 +193,37 @@ export class GraphJoiner {
     }
   }
 
-  /** Calls back with each link from one of the rows to one of the larger graph. */
-  #eachLink(rows: Uint32Array, level: number, take: (target: number, row: number) => void): void {
+  /** Calls back with each link from one of the rows that is wanted. */
+  #eachLink(
+    rows: Uint32Array,
+    level: number,
+    isWanted: (target: number, row: number) => boolean,
+    take: (target: number, row: number) => void,
+  ): void {
     const words = this.#words;
     for (const row of rows) {
       const list = linkList(words, this.place.lists, row, level);
       for (let at = list + 1; at <= list + (words[list] as number); at++) {
         const target = words[at] as number;
-        if (this.#isJoined(target)) take(target, row);
+        if (isWanted(target, row)) take(target, row);
       }
     }
   }
 
-  #isJoined(row: number): boolean {
+  #hasLink(row: number, other: number, level: number): boolean {
+    const words = this.#words;
+    const list = linkList(words, this.place.lists, row, level);
+    const end = list + (words[list] as number);
+    for (let at = list + 1; at <= end; at++) if (words[at] === other) return true;
+    return false;
+  }
+
+  isMarked(row: number): boolean {
     return (((this.#words[this.#bitsAt + (row >>> 5)] as number) >>> (row & 31)) & 1) === 1;
   }
 
-  #mark(rows: Uint32Array): void {
+  /** Makes rows part of the larger graph. */
+  mark(rows: Uint32Array): void {
     for (const row of rows) {
       const at = this.#bitsAt + (row >>> 5);
       this.#words[at] = (this.#words[at] as number) | (1 << (row & 31));

@@ -1,5 +1,5 @@
 /**
- * Graphs built by usearch, from its saved file to our adjacency and back.
+ * Graphs built by usearch, from its saved file.
  *
  * File of usearch 2.x (package 2.25.3, 32-bit header of the matrix, 64-bit keys, 32-bit slots), little-endian:
  * - rows u32, bytes per row u32, the rows;
@@ -9,10 +9,7 @@
  * - per node: key u64, level i16, then for level 0, 1, ...: count u32 and room for m0 (level 0) or m slots, u32 each.
  */
 
-import type { Graph } from './kernel-api.js';
-
-/** Rows that stand for «none»: no entry, or no upper levels. */
-const NONE = 0xffff_ffff;
+import { type BuiltGraph, NONE } from './built-graph.js';
 
 const HEAD_BYTES = 64;
 const MAGIC = 'usearch';
@@ -20,31 +17,6 @@ const MAJOR_VERSION = 2;
 const KEY_KIND_U64 = 14;
 const SLOT_KIND_U32 = 15;
 const LEVEL_MAX = 64;
-
-export interface UsearchGraph {
-  /** Nodes; slots are 0..size - 1. */
-  readonly size: number;
-  readonly m: number;
-  readonly m0: number;
-  readonly maxLevel: number;
-  /** Slot where searches start; 0xffffffff in an empty graph. */
-  readonly entry: number;
-  /** Key that each slot's vector was added with: Uint32Array [size]. */
-  readonly keys: Uint32Array;
-  /** Highest level of each slot: Int16Array [size]. */
-  readonly levels: Int16Array;
-  /** Neighbours (slots) of a slot on one of its levels. */
-  neighbours(slot: number, level: number): Uint32Array;
-}
-
-/** What a segment's layout has to know of a graph: `VectorPlan.graph`. */
-export interface GraphPlan {
-  readonly m: number;
-  readonly m0: number;
-  readonly entryRow: number;
-  readonly maxLevel: number;
-  readonly upperWords: number;
-}
 
 /** Thrown for a file that isn't a graph of usearch, or a damaged one. */
 export class GraphFileError extends Error {
@@ -55,7 +27,7 @@ export class GraphFileError extends Error {
 }
 
 /** Reads a saved index. Every count, level and slot is checked, so that a walk can trust them. */
-export function readUsearchGraph(file: Uint8Array): UsearchGraph {
+export function readUsearchGraph(file: Uint8Array): BuiltGraph {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   const head = headOffset(view);
   checkHead(view, head);
@@ -71,87 +43,6 @@ export function readUsearchGraph(file: Uint8Array): UsearchGraph {
 }
 
 type Five = [number, number, number, number, number];
-
-/** Plan of the graph over rows. rowOfSlot: Uint32Array [size]; without it a slot's key is its row. */
-export function graphPlan(graph: UsearchGraph, rowOfSlot: Uint32Array = graph.keys): GraphPlan {
-  let upperLevels = 0;
-  for (const level of graph.levels) upperLevels += level;
-  return {
-    m: graph.m,
-    m0: graph.m0,
-    entryRow: graph.size > 0 ? (rowOfSlot[graph.entry] as number) : NONE,
-    maxLevel: graph.maxLevel,
-    upperWords: upperLevels * (1 + graph.m),
-  };
-}
-
-/**
- * Writes the adjacency of `rows` rows into a memory. Rows without a node get no neighbours.
- * layout: made from `graphPlan`; rowOfSlot: Uint32Array [size], each row once; without it a slot's key is its row.
- */
-export function writeGraph(
-  graph: UsearchGraph,
-  rowOfSlot: Uint32Array | undefined,
-  memory: WebAssembly.Memory,
-  layout: Graph,
-  rows: number,
-): void {
-  const rowOf = rowOfSlot ?? graph.keys;
-  const level0 = new Uint32Array(memory.buffer, layout.level0, rows * (1 + layout.m0)).fill(0);
-  const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, rows).fill(NONE);
-  const { upperWords } = graphPlan(graph, rowOf);
-  const upper = new Uint32Array(memory.buffer, layout.upper, upperWords).fill(0);
-  writeNodes(graph, rowOf, { level0, upperIndex, upper, m0: layout.m0, m: layout.m }, rows, 0);
-}
-
-/**
- * Writes the adjacency of a graph over some of `rows` rows, its keys, beside that of other rows, which stays.
- * from: word of the upper levels where there is room. Returns the first word behind what it took.
- */
-export function writeSubgraph(
-  graph: UsearchGraph,
-  memory: WebAssembly.Memory,
-  layout: Omit<Graph, 'entryRow' | 'maxLevel'>,
-  rows: number,
-  from: number,
-): number {
-  const level0 = new Uint32Array(memory.buffer, layout.level0, rows * (1 + layout.m0));
-  const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, rows);
-  const end = from + graphPlan(graph).upperWords;
-  const upper = new Uint32Array(memory.buffer, layout.upper, end).fill(0, from);
-  for (const row of graph.keys) upperIndex[row] = NONE;
-  writeNodes(graph, graph.keys, { level0, upperIndex, upper, m0: layout.m0, m: layout.m }, rows, from);
-  return end;
-}
-
-interface Lists {
-  readonly level0: Uint32Array;
-  readonly upperIndex: Uint32Array;
-  readonly upper: Uint32Array;
-  readonly m0: number;
-  readonly m: number;
-}
-
-function writeNodes(graph: UsearchGraph, rowOf: Uint32Array, lists: Lists, rows: number, from: number): void {
-  let upperNext = from;
-  for (let slot = 0; slot < graph.size; slot++) {
-    const row = rowOf[slot] as number;
-    if (!(row < rows)) throw new RangeError(`usearch graph: slot ${slot} has row ${row} of ${rows}`);
-    writeList(lists.level0, row * (1 + lists.m0), graph.neighbours(slot, 0), rowOf);
-    const levels = graph.levels[slot] as number;
-    if (levels === 0) continue;
-    lists.upperIndex[row] = upperNext;
-    for (let level = 1; level <= levels; level++) {
-      writeList(lists.upper, upperNext, graph.neighbours(slot, level), rowOf);
-      upperNext += 1 + lists.m;
-    }
-  }
-}
-
-function writeList(out: Uint32Array, at: number, slots: Uint32Array, rowOf: Uint32Array): void {
-  out[at] = slots.length;
-  for (let index = 0; index < slots.length; index++) out[at + 1 + index] = rowOf[slots[index] as number] as number;
-}
 
 function headOffset(view: DataView): number {
   need(view, 0, 8, 'matrix header');
@@ -194,7 +85,7 @@ function checkNumbers(size: number, m: number, m0: number, maxLevel: number, ent
   if (levels[entry] !== maxLevel) throw new GraphFileError(`entry slot ${entry} has level ${levels[entry]} instead of ${maxLevel}`);
 }
 
-function readNodes(view: DataView, start: number, header: Header): UsearchGraph {
+function readNodes(view: DataView, start: number, header: Header): BuiltGraph {
   const { size, m, m0, levels } = header;
   const keys = new Uint32Array(size);
   // Lists of all nodes, one after the other: per level a count, then the slots.
@@ -246,7 +137,7 @@ function readLists(view: DataView, start: number, slot: number, header: Header, 
   return at;
 }
 
-function emptyGraph(m: number, m0: number): UsearchGraph {
+function emptyGraph(m: number, m0: number): BuiltGraph {
   return {
     size: 0,
     m,

@@ -1,9 +1,9 @@
 /** Vectors of a new segment: copied from the sources, coded, and linked into graphs. */
 
 import type { Distance } from '../../protocols/model/collection.js';
+import { graphPlan, writeGraph } from '../../vectors/built-graph.js';
 import { decodeHalf, encodeHalf } from '../../vectors/half.js';
 import { chooseCodes, decodeCodes, encodeCodes } from '../../vectors/quantize.js';
-import { graphPlan, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
 import type { SegmentHandle } from '../segment/handle.js';
 import { residentOffset, type SegmentLayout, type VectorLayout } from '../segment/layout.js';
 import { originalsOffset, readOriginals } from '../segment/originals.js';
@@ -22,11 +22,10 @@ import {
   type TypeFidelity,
   typeFidelity,
 } from './element.js';
-import { GraphBuilder } from './graph.js';
-import { insertionOrder } from './insertion-order.js';
 import { canJoin, joinGraphs } from './join-graphs.js';
 import type { KnownGraph } from './known-graph.js';
-import { broughtFloatRange, broughtFloats, readSignedCodes, spreadRows } from './matrix.js';
+import { type BuildSettings, type BuildTask, canLinkByPairs, type GraphTask, linkRows } from './link-rows.js';
+import { broughtFloatRange, broughtFloats, spreadRows } from './matrix.js';
 import { type Neighbourhood, neighbourhoods } from './neighbourhoods.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
 import { measureRecall, type RecallSubject } from './recall.js';
@@ -43,24 +42,15 @@ export interface SegmentDraft {
   readonly onCall?: OriginalsOnCall | null;
 }
 
-/** How one vector's graph is to be built. */
-export interface GraphTask {
-  readonly distance: Distance;
-  readonly m: number;
-  readonly efConstruct: number;
-  readonly threads: number;
-  /** Where usearch may put a file for a moment. */
-  readonly file: string;
-}
-
 /** Rows of a sample for codes. */
 const SAMPLE_ROWS = 1024;
 /** Codes that lose more of the neighbours than this are of no use to a search. */
 const CODE_FIDELITY_MIN = 0.6;
 /** A walk on the originals must find this much more before the codes are given up. */
 const CODE_LOSS_MAX = 0.02;
+/** CPU of joining a row, next to that of making its links in a graph of pairs. Measured: 60 and 42 µs with 128 dimensions. */
+const JOINING_COST = 1.4;
 const COPY_BYTES = 1 << 22;
-const SLICE_ROWS = 2048;
 const ENCODE_ROWS = 4096;
 
 /**
@@ -165,21 +155,19 @@ export async function linkVector(
   }
   for (const [n, type] of ladder.entries()) {
     const { element } = type;
-    linked = await buildGraph(draft, vector, present, { ...task, ...settings, element }, control);
+    const link = async (byInsertion: boolean): Promise<void> => {
+      linked = await buildGraph(draft, vector, present, { ...task, ...settings, element, byInsertion }, control);
+      control.progress(`checking ${element} graph`, present.length, present.length);
+      ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct));
+      await control.checkpoint();
+    };
     used = element;
-    control.progress(`checking ${element} graph`, present.length, present.length);
-    ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct));
+    const byPairs = canLinkByPairs(vector, present.length, { ...task, ...settings, element });
+    await link(!byPairs);
+    if (byPairs && recall < RECALL_MIN) await link(true);
     if (!isWorthNext(recall, settings.metric, type, ladder[n + 1])) break;
-    await control.checkpoint();
   }
   return { vector: linked, report: report(used) };
-}
-
-/** How graphs over a vector's rows are built. */
-export interface BuildSettings {
-  readonly metric: BuildMetric;
-  /** Scale of signed 8-bit components for dot products. */
-  readonly scale: number;
 }
 
 /** Those settings, and the types to try one after the other. */
@@ -195,11 +183,7 @@ export function chooseTypes(
   return { ...settings, ladder: buildLadder(fidelities(neighbourhoods(draft, vector, present), vector, settings)) };
 }
 
-export interface BuildTask extends GraphTask, BuildSettings {
-  readonly element: GraphElement;
-}
-
-/** The graph that known ones make; null where there are none, or they cannot be joined. */
+/** The graph that known ones make; null where there are none, they cannot be joined, or a new one of all rows costs less. */
 async function joinKnown(
   draft: SegmentDraft,
   vector: VectorLayout,
@@ -210,10 +194,13 @@ async function joinKnown(
 ): Promise<VectorLayout | null> {
   const { graph: reserved } = vector;
   const { metric } = task;
-  if (known.length === 0 || reserved === null || !canJoin(draft, vector, metric)) return null;
+  const [largest] = known;
+  if (largest === undefined || reserved === null || !canJoin(draft, vector, metric)) return null;
   const isLinked = new Uint8Array(draft.rows);
   for (const { newRowOf, rows } of known) for (const row of rows) isLinked[newRowOf[row] as number] = 1;
   const others = present.filter((row) => isLinked[row] === 0);
+  const joining = JOINING_COST * (present.length - largest.taken);
+  if (canLinkByPairs(vector, present.length, task) && present.length <= others.length + joining) return null;
   const graph = await joinGraphs(
     { draft, vector, reserved, metric, control },
     known,
@@ -239,60 +226,6 @@ async function buildGraph(
   const linked = { ...reserved, ...plan };
   writeGraph(graph, undefined, draft.memory, linked, draft.rows);
   return { ...vector, graph: linked };
-}
-
-/** The graph of some rows, their numbers as keys. */
-export async function linkRows(
-  draft: SegmentDraft,
-  vector: VectorLayout,
-  present: Uint32Array,
-  task: BuildTask,
-  control: BuildControl,
-): Promise<UsearchGraph> {
-  const builder = new GraphBuilder({ ...task, dim: vector.dim });
-  const order = await ordered(draft, vector, present, task, control);
-  for (let at = 0; at < order.length; at += SLICE_ROWS) {
-    await control.checkpoint();
-    control.progress(`building ${task.element} graph`, at, order.length);
-    const rows = order.subarray(at, at + SLICE_ROWS);
-    builder.add(rows, sliceOf(draft, vector, rows, task));
-  }
-  await control.checkpoint();
-  return builder.finish(task.file);
-}
-
-/** Rows in the order to insert them. Originals would be read here and there for it, so only those with codes have one of their own. */
-async function ordered(
-  draft: SegmentDraft,
-  vector: VectorLayout,
-  rows: Uint32Array,
-  task: BuildTask,
-  control: BuildControl,
-): Promise<Uint32Array> {
-  const codes = codesFor(vector, task);
-  if (codes === null) return rows;
-  const codesOf = (some: Uint32Array) => readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, some);
-  return insertionOrder(rows, vector.dim, codesOf, (done) => {
-    control.progress('ordering rows', done, rows.length);
-    return control.checkpoint();
-  });
-}
-
-/** Rows in the type usearch takes them in: 8-bit codes as they are, everything else from the originals. */
-function sliceOf(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, task: BuildTask): Int8Array | Float32Array {
-  const codes = codesFor(vector, task);
-  if (codes !== null) return readSignedCodes(draft.memory, codes.offset, codes.stride, vector.dim, rows);
-  const values = broughtFloats(draft, vector, rows);
-  if (task.element !== 'i8') return values;
-  const signed = new Int8Array(values.length);
-  encodeSigned(values, task.scale, signed);
-  return signed;
-}
-
-/** Where the 8-bit codes are that a graph is made of; null where it is made of the originals. */
-function codesFor(vector: VectorLayout, { element, metric }: BuildTask): { readonly offset: number; readonly stride: number } | null {
-  if (element !== 'i8' || metric !== 'l2sq') return null;
-  return vector.element === 'u8' ? { offset: residentOffset(vector), stride: vector.stride } : vector.codes;
 }
 
 /** How well each type keeps the neighbours of some rows. */

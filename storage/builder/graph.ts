@@ -3,7 +3,8 @@
 import fs from 'node:fs';
 import usearch from 'usearch';
 import { TroupeError } from '../../protocols/errors.js';
-import { readUsearchGraph, type UsearchGraph } from '../../vectors/usearch-graph.js';
+import type { BuiltGraph } from '../../vectors/built-graph.js';
+import { readUsearchGraph } from '../../vectors/usearch-graph.js';
 import { readFully } from '../disk/file.js';
 import type { BuildMetric, GraphElement } from './element.js';
 
@@ -32,7 +33,7 @@ export class GraphBuilder {
   }
 
   /** The graph, by way of a file at `file`, which is removed. The builder is empty afterwards. */
-  finish(file: string): UsearchGraph {
+  finish(file: string): BuiltGraph {
     try {
       save(this.index, file);
       this.empty(`${file}.empty`);

@@ -3,6 +3,8 @@
  * without a graph get one of their own, and all are joined, smaller ones to the largest (`vectors/graph-joiner.ts`).
  */
 
+import { type BuiltGraph, graphPlan, writeSubgraph } from '../../vectors/built-graph.js';
+import { linkIslands } from '../../vectors/graph-bridges.js';
 import {
   GraphJoiner,
   JOIN_BY_ANGLE_ROWS_MIN,
@@ -13,7 +15,6 @@ import {
   joinEf,
   linkList,
 } from '../../vectors/graph-joiner.js';
-import { graphPlan, type UsearchGraph, writeSubgraph } from '../../vectors/usearch-graph.js';
 import { type GraphLayout, residentOffset, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
@@ -55,7 +56,7 @@ function joinCodes(vector: VectorLayout): JoinPlace['codes'] | null {
 export async function joinGraphs(
   { control, draft, metric, reserved, vector }: JoinTarget,
   known: readonly KnownGraph[],
-  others: UsearchGraph | null,
+  others: BuiltGraph | null,
 ): Promise<GraphLayout | null> {
   const { layout, memory, rows } = draft;
   const codes = joinCodes(vector);
@@ -80,8 +81,6 @@ export async function joinGraphs(
     const { keys, levels, maxLevel } = others;
     parts.push({ rows: keys, levels, entryRow: keys[others.entry] as number, maxLevel });
   }
-  if (known.some(({ rows: all, taken }) => taken < all.length))
-    linkOrphans(joiner, new Uint32Array(memory.buffer, reserved.level0, rows * (1 + reserved.m0)), reserved.m0, parts);
   const [largest, ...smaller] = parts.sort((one, other) => other.rows.length - one.rows.length) as [JoinablePart, ...JoinablePart[]];
   joiner.begin(largest);
   const total = parts.reduce((sum, part) => sum + part.rows.length, 0);
@@ -93,8 +92,15 @@ export async function joinGraphs(
     });
     done += part.rows.length;
   }
+  const { entryRow, maxLevel } = joiner;
+  if (known.some(({ rows: all, taken }) => taken < all.length)) {
+    const joined = Uint32Array.from(parts.flatMap((part) => Array.from(part.rows)));
+    const above = Uint32Array.from(parts.flatMap((part) => Array.from(part.rows.filter((_, at) => (part.levels[at] as number) > 0))));
+    const words = new Uint32Array(memory.buffer);
+    await linkIslands({ words, lists: reserved, rows: joined, above, entryRow, maxLevel }, joiner, () => control.checkpoint());
+  }
   const lost = known.reduce((sum, graph) => sum + graph.lost * graph.taken, 0) / total;
-  return { ...reserved, upperWords, entryRow: joiner.entryRow, maxLevel: joiner.maxLevel, ...(lost === 0 ? {} : { lost }) };
+  return { ...reserved, upperWords, entryRow, maxLevel, ...(lost === 0 ? {} : { lost }) };
 }
 
 /** Words that the upper levels of the rows that are taken need. */
@@ -168,13 +174,4 @@ function besideLost(source: Uint32Array, { layout, newRowOf }: KnownGraph, sourc
   near.delete(sourceRow);
   for (let link = list + 1; link <= end; link++) near.delete(source[link] as number);
   return Uint32Array.from(near, (row) => newRowOf[row] as number).filter((row) => row !== NOT_TAKEN);
-}
-
-/** Rows that only lost ones led to are offered to their neighbours. lists: u32 [rows, 1 + m0]. */
-function linkOrphans(joiner: GraphJoiner, lists: Uint32Array, m0: number, parts: readonly JoinablePart[]): void {
-  const linksOf = (row: number) => lists.subarray(row * (1 + m0) + 1, row * (1 + m0) + 1 + (lists[row * (1 + m0)] as number));
-  const isLinked = new Uint8Array(lists.length / (1 + m0));
-  for (const { rows } of parts) for (const row of rows) for (const near of linksOf(row)) isLinked[near] = 1;
-  for (const { rows } of parts)
-    for (const row of rows) if (isLinked[row] === 0) for (const near of linksOf(row).slice()) joiner.addLinks(near, 0, Uint32Array.of(row));
 }

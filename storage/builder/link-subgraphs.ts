@@ -1,10 +1,11 @@
 /** Graphs over the rows of single payload values (`payload_m`): room for them, and their building. */
 
-import { graphPlan, writeSubgraph } from '../../vectors/usearch-graph.js';
+import { graphPlan, writeSubgraph } from '../../vectors/built-graph.js';
 import type { Adjacency, SubgraphSetting, SubgraphsLayout, ValueGraph, VectorLayout, VectorPlan } from '../segment/layout.js';
-import { type BuildTask, chooseTypes, type GraphReport, type GraphTask, linkRows, type SegmentDraft, withRecall } from './build-vectors.js';
+import { chooseTypes, type GraphReport, type SegmentDraft, withRecall } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { type GraphElement, isWorthNext, type TypeFidelity } from './element.js';
+import { type BuildTask, type GraphTask, linkRows } from './link-rows.js';
 import { upperWordsMax } from './reserved-plans.js';
 import type { PlacedValue } from './value-rows.js';
 
@@ -86,7 +87,7 @@ class SubgraphWork {
     for (const [n, type] of ladder.entries()) {
       const { element } = type;
       await control.checkpoint();
-      const graph = await linkRows(draft, this.vector, rows, { ...task, element }, control);
+      const graph = await linkRows(draft, this.vector, rows, { ...task, element, byInsertion: true }, control);
       const { m, m0, upperWords, ...begin } = graphPlan(graph);
       if (m !== layer.m || m0 !== layer.m0 || from + upperWords > layer.upperWords)
         throw new Error(`graph of ${value.field} = ${value.value} does not fit: ${JSON.stringify(graphPlan(graph))}`);

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import usearch from 'usearch';
 import { contextScores, discoverScores } from '../../query/discover.js';
 import { bestScore } from '../../query/recommend.js';
+import { type BuiltGraph, graphPlan, writeGraph } from '../../vectors/built-graph.js';
 import {
   type Admission,
   type ExampleWalk,
@@ -17,7 +18,7 @@ import {
 } from '../../vectors/kernel-api.js';
 import { chooseCodes, encodeCodes } from '../../vectors/quantize.js';
 import { referenceScore, referenceTop } from '../../vectors/reference.js';
-import { GraphFileError, graphPlan, readUsearchGraph, type UsearchGraph, writeGraph } from '../../vectors/usearch-graph.js';
+import { GraphFileError, readUsearchGraph } from '../../vectors/usearch-graph.js';
 import { makeSegment, matrixBytes, randomOf, type Segment, storeRows } from './segment.js';
 
 const DIM = 12;
@@ -69,7 +70,7 @@ interface World {
   readonly meaning: Float64Array;
 }
 
-function makeWorld(values: Float32Array, graph: UsearchGraph, rowOfSlot?: Uint32Array, expired?: () => boolean): World {
+function makeWorld(values: Float32Array, graph: BuiltGraph, rowOfSlot?: Uint32Array, expired?: () => boolean): World {
   const rows = Math.max(1, values.length / DIM);
   const plan = graphPlan(graph, rowOfSlot);
   const room = matrixBytes('f32', rows, DIM) + matrixBytes('code', rows, DIM) + rows * (2 + plan.m0) * 4 + plan.upperWords * 4 + 1024;

@@ -4,11 +4,12 @@ export { countAdmitted, countPassing, listAdmitted, setAdmission } from './admis
 export { nearestClusters } from './clusters';
 export { setExamples } from './examples';
 export { setGraph, setWalkScratch } from './graph';
-export { addLinks, healLinks, joinRow, measureRows, setJoinCodes, setJoinScratch } from './join';
+export { addLinks, chooseLinks, healLinks, joinRow, measureRows, setJoinCodes, setJoinScratch } from './join';
 export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { maxSimTables, packTables } from './maxsim-tables';
 export { fillTables, nearestCentroids } from './quantized';
+export { meetAll, nearestLeaders, setPairs } from './pairs';
 export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scanAll, scoreEach } from './scan';

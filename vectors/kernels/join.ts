@@ -4,8 +4,8 @@
  *
  * - **Join-J1** a row begins its search at what its neighbours in the smaller graph have found before it (join sets: Lucene's merge of graphs), so a short
  *   list of results is enough; the first of them, and one whose neighbours have found nothing, comes down from the entry of the larger graph.
- * - **Join-J2** links are chosen as HNSW does (Malkov and Yashunin, 2016, algorithm 4): nearest first, and none to a row that is nearer to one chosen
- *   before than to the row itself. A row that joins keeps the links that it had, as long as what is chosen of the larger graph fits beside them.
+ * - **Join-J2** links are chosen as HNSW does (Malkov and Yashunin, 2016, algorithm 4): nearest first, and none to a row that is clearly nearer to one chosen
+ *   before than to the row itself (the factor is that of Vamana: Subramanya et al., 2019). A row that joins keeps the links that it had, as long as what is chosen of the larger graph fits beside them.
  * - **Join-J3** rows of the larger graph get links back when all searches are done: all that came to a row are taken at once, and a choice is made only
  *   where they do not fit.
  * - **Join-J4** a row that has lost links gets as many of what those led to, chosen by Join-J2 beside the links that it has: a choice among all would leave it
@@ -29,6 +29,8 @@ import {
 import { dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
 import { scoreScattered, setMatrix } from './score';
 
+/** Part of a distance (of its square, of angles of 1 minus the cosine) below which another one is clearly less. */
+const CLEARLY: f32 = <f32>(1 / 1.2);
 /** Rows that neighbours found are enough to begin at. */
 const SEEDS: u32 = 24;
 /** `code` under dot products and L2: see `setMatrix`. */
@@ -125,6 +127,13 @@ function extend(list: usize, had: u32, chosen: usize, limit: u32): void {
     total++;
   }
   store<u32>(list, total);
+}
+
+/** Links a row on one level that it has to those that are chosen (Join-J2) of the `count` keys (i64) at `keys`, fewer than a batch. What it had goes. */
+export function chooseLinks(row: u32, level: u32, keys: usize, count: u32): void {
+  candidateCount = 0;
+  for (let at: u32 = 0; at < count; at++) push<bool>(candidates, candidateCount++, load<i64>(keys + ((<usize>at) << 3)));
+  choose(listOf(row, level), limitOf(level));
 }
 
 /** Adds the `count` rows at `incoming` (u32), none of them there, to the links of a row (Join-J3). With those it has they are fewer than a batch. */
@@ -319,9 +328,10 @@ function pick(list: usize, chosen: u32, limit: u32, left: u32): void {
   store<u32>(list, chosen);
 }
 
-/** Leaves out those of the sorted candidates that are nearer to a row than to the one they are for. Returns how many are left. */
+/** Leaves out those of the sorted candidates that are clearly nearer to a row than to the one they are for. Returns how many are left. */
 function thin(row: u32, count: u32): u32 {
   if (count == 0) return 0;
+  const lead: f32 = lengths == 0 ? 0 : 1;
   const between = batch + ((<usize>BATCH) << 2);
   aim(row);
   scoreBatch(count, between);
@@ -329,7 +339,7 @@ function thin(row: u32, count: u32): u32 {
   for (let index: u32 = 0; index < count; index++) {
     const at = (<usize>index) << 2;
     const near = load<f32>(results + at);
-    if (load<f32>(between + at) > near) continue;
+    if (load<f32>(between + at) > lead - (lead - near) * CLEARLY) continue;
     store<u32>(batch + ((<usize>left) << 2), load<u32>(batch + at));
     store<f32>(results + ((<usize>left) << 2), near);
     left++;

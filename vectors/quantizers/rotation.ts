@@ -6,6 +6,8 @@
  * A transform needs a power of two: a vector is cut into such blocks, largest first, and the permutations mix them.
  */
 
+import { randomOf, shuffled } from '../seeded.js';
+
 const ROUNDS = 2;
 
 /** Codes on disk were made with this seed: another one would need another format. */
@@ -66,26 +68,4 @@ function powersOf(dim: number): number[] {
   const powers: number[] = [];
   for (let power = 2 ** 16; power >= 1; power /= 2) if ((dim & power) !== 0) powers.push(power);
   return powers;
-}
-
-function shuffled(count: number, random: () => number): Uint32Array {
-  const order = Uint32Array.from({ length: count }, (_, i) => i);
-  for (let i = count - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    const moved = order[i] as number;
-    order[i] = order[j] as number;
-    order[j] = moved;
-  }
-  return order;
-}
-
-/** Numbers in [0, 1) from a seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b_79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,0 +1,82 @@
+/**
+ * Ways out of clusters, for graphs in which each row is linked to its nearest ones alone. Where rows come one after the other, as in HNSW, the first ones are linked
+ * far as there are few; here rows of upper levels stand for them.
+ *
+ * - **Bridge-B1** a row of level 1 keeps on level 0 half as many of the links that it has there as there is room for, and each other row gets a quarter as many of
+ *   those of its nearest neighbour on level 1.
+ * - **Bridge-B2** every row can be reached from those of level 1, or from the entry: one of those that cannot is found near ones which can, and one of these is
+ *   linked to it.
+ */
+
+import { type GraphJoiner, type JoinPlace, linkList } from './graph-joiner.js';
+
+/** Results of a search for rows that can be reached. */
+const SEARCH_EF = 32;
+
+export interface BridgedGraph {
+  readonly words: Uint32Array;
+  readonly lists: JoinPlace['lists'];
+  readonly rows: Uint32Array;
+  /** Those on level 1 and above. */
+  readonly above: Uint32Array;
+  readonly entryRow: number;
+  readonly maxLevel: number;
+}
+
+/** Bridge-B1. Where a list is full, its last links make room. */
+export function bridgeLevels({ above, lists, rows, words }: BridgedGraph): void {
+  const isAbove = new Uint8Array(1 + rows.reduce((max, row) => Math.max(max, row), 0));
+  for (const row of above) isAbove[row] = 1;
+  for (const row of rows) {
+    const list = linkList(words, lists, row, 0);
+    const own = words.subarray(list + 1, list + 1 + (words[list] as number));
+    const near = isAbove[row] === 1 ? row : own.find((link) => isAbove[link] === 1);
+    if (near === undefined) continue;
+    const upper = linkList(words, lists, near, 1);
+    const far = words.slice(upper + 1, upper + 1 + (words[upper] as number)).filter((link) => link !== row && !own.includes(link));
+    const count = Math.min(far.length, near === row ? lists.m >>> 1 : lists.m >>> 2);
+    const kept = Math.min(own.length, lists.m0 - count);
+    // Rows with the same neighbour begin at different places of its list.
+    for (let n = 0; n < count; n++) words[list + 1 + kept + n] = far[(row + n) % far.length] as number;
+    words[list] = kept + count;
+  }
+}
+
+/** Bridge-B2. */
+export async function linkIslands(graph: BridgedGraph, joiner: GraphJoiner, pause: () => Promise<void>): Promise<void> {
+  const { above, entryRow, lists, maxLevel, rows, words } = graph;
+  const linksOf = (row: number): Uint32Array => {
+    const list = linkList(words, lists, row, 0);
+    return words.subarray(list + 1, list + 1 + (words[list] as number));
+  };
+  const reach = (starts: Uint32Array): void => {
+    const waiting = Array.from(starts);
+    joiner.mark(starts);
+    for (let row = waiting.pop(); row !== undefined; row = waiting.pop())
+      for (const link of linksOf(row)) {
+        if (joiner.isMarked(link)) continue;
+        joiner.mark(Uint32Array.of(link));
+        waiting.push(link);
+      }
+  };
+  joiner.unmark();
+  joiner.begin({ rows: new Uint32Array(0), levels: new Int16Array(0), entryRow, maxLevel });
+  if (rows.length > 0) reach(above.length > 0 ? above : Uint32Array.of(entryRow));
+  const taken = new Set<number>();
+  for (const row of rows) {
+    if (joiner.isMarked(row)) continue;
+    await pause();
+    const canReach = (): Uint32Array => linksOf(row).filter((link) => joiner.isMarked(link));
+    if (canReach().length === 0) joiner.seek(row, 0, SEARCH_EF);
+    const near = canReach();
+    const place = near.find((link) => !taken.has(link)) ?? near[0];
+    if (place !== undefined) {
+      taken.add(place);
+      const list = linkList(words, lists, place, 0);
+      const count = Math.min((words[list] as number) + 1, lists.m0);
+      words[list] = count;
+      words[list + count] = row;
+    }
+    reach(Uint32Array.of(row));
+  }
+}
