@@ -3,7 +3,7 @@
 import type { Graph } from './kernel-api.js';
 
 /** Rows that stand for «none»: no entry, or no upper levels. */
-export const NONE = 0xffff_ffff;
+export const NO_ROW = 0xffff_ffff;
 
 export interface BuiltGraph {
   /** Nodes; slots are 0..size - 1. */
@@ -17,6 +17,8 @@ export interface BuiltGraph {
   readonly keys: Uint32Array;
   /** Highest level of each slot: Int16Array [size]. */
   readonly levels: Int16Array;
+  /** Where its lists are, if in a memory of its own, which is of no use once they are written. */
+  readonly memory?: WebAssembly.Memory;
   /** Neighbours (slots) of a slot on one of its levels. */
   neighbours(slot: number, level: number): Uint32Array;
 }
@@ -37,7 +39,7 @@ export function graphPlan(graph: BuiltGraph, rowOfSlot: Uint32Array = graph.keys
   return {
     m: graph.m,
     m0: graph.m0,
-    entryRow: graph.size > 0 ? (rowOfSlot[graph.entry] as number) : NONE,
+    entryRow: graph.size > 0 ? (rowOfSlot[graph.entry] as number) : NO_ROW,
     maxLevel: graph.maxLevel,
     upperWords: upperLevels * (1 + graph.m),
   };
@@ -56,7 +58,7 @@ export function writeGraph(
 ): void {
   const rowOf = rowOfSlot ?? graph.keys;
   const level0 = new Uint32Array(memory.buffer, layout.level0, rows * (1 + layout.m0)).fill(0);
-  const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, rows).fill(NONE);
+  const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, rows).fill(NO_ROW);
   const { upperWords } = graphPlan(graph, rowOf);
   const upper = new Uint32Array(memory.buffer, layout.upper, upperWords).fill(0);
   writeNodes(graph, rowOf, { level0, upperIndex, upper, m0: layout.m0, m: layout.m }, rows, 0);
@@ -77,7 +79,7 @@ export function writeSubgraph(
   const upperIndex = new Uint32Array(memory.buffer, layout.upperIndex, rows);
   const end = from + graphPlan(graph).upperWords;
   const upper = new Uint32Array(memory.buffer, layout.upper, end).fill(0, from);
-  for (const row of graph.keys) upperIndex[row] = NONE;
+  for (const row of graph.keys) upperIndex[row] = NO_ROW;
   writeNodes(graph, graph.keys, { level0, upperIndex, upper, m0: layout.m0, m: layout.m }, rows, from);
   return end;
 }

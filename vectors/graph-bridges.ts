@@ -2,8 +2,8 @@
  * Ways out of clusters, for graphs in which each row is linked to its nearest ones alone. Where rows come one after the other, as in HNSW, the first ones are linked
  * far as there are few; here rows of upper levels stand for them.
  *
- * - **Bridge-B1** a row of level 1 keeps on level 0 half as many of the links that it has there as there is room for, and each other row gets a quarter as many of
- *   those of its nearest neighbour on level 1.
+ * - **Bridge-B1** a row of level 1 keeps on level 0 half as many of the links that it has there as there is room for, and each other row gets a quarter as
+ *   many of those of its nearest neighbour on level 1.
  * - **Bridge-B2** every row can be reached from those of level 1, or from the entry: one of those that cannot is found near ones which can, and one of these is
  *   linked to it.
  */
@@ -12,6 +12,7 @@ import { type GraphJoiner, type JoinPlace, linkList } from './graph-joiner.js';
 
 /** Results of a search for rows that can be reached. */
 const SEARCH_EF = 32;
+const PASSES_MAX = 4;
 
 export interface BridgedGraph {
   readonly words: Uint32Array;
@@ -25,7 +26,7 @@ export interface BridgedGraph {
 
 /** Bridge-B1. Where a list is full, its last links make room. */
 export function bridgeLevels({ above, lists, rows, words }: BridgedGraph): void {
-  const isAbove = new Uint8Array(1 + rows.reduce((max, row) => Math.max(max, row), 0));
+  const isAbove = new Uint8Array(1 + highest(rows));
   for (const row of above) isAbove[row] = 1;
   for (const row of rows) {
     const list = linkList(words, lists, row, 0);
@@ -34,7 +35,7 @@ export function bridgeLevels({ above, lists, rows, words }: BridgedGraph): void 
     if (near === undefined) continue;
     const upper = linkList(words, lists, near, 1);
     const far = words.slice(upper + 1, upper + 1 + (words[upper] as number)).filter((link) => link !== row && !own.includes(link));
-    const count = Math.min(far.length, near === row ? lists.m >>> 1 : lists.m >>> 2);
+    const count = Math.min(far.length, near === row ? lists.m >>> 1 : lists.m >>> 3);
     const kept = Math.min(own.length, lists.m0 - count);
     // Rows with the same neighbour begin at different places of its list.
     for (let n = 0; n < count; n++) words[list + 1 + kept + n] = far[(row + n) % far.length] as number;
@@ -44,6 +45,12 @@ export function bridgeLevels({ above, lists, rows, words }: BridgedGraph): void 
 
 /** Bridge-B2. */
 export async function linkIslands(graph: BridgedGraph, joiner: GraphJoiner, pause: () => Promise<void>): Promise<void> {
+  // A link that makes room for one to an island may have been the only one to others.
+  for (let pass = 0; pass < PASSES_MAX; pass++) if ((await linkUnreached(graph, joiner, pause)) === 0) return;
+}
+
+/** Returns how many islands there were. */
+async function linkUnreached(graph: BridgedGraph, joiner: GraphJoiner, pause: () => Promise<void>): Promise<number> {
   const { above, entryRow, lists, maxLevel, rows, words } = graph;
   const linksOf = (row: number): Uint32Array => {
     const list = linkList(words, lists, row, 0);
@@ -62,21 +69,46 @@ export async function linkIslands(graph: BridgedGraph, joiner: GraphJoiner, paus
   joiner.unmark();
   joiner.begin({ rows: new Uint32Array(0), levels: new Int16Array(0), entryRow, maxLevel });
   if (rows.length > 0) reach(above.length > 0 ? above : Uint32Array.of(entryRow));
-  const taken = new Set<number>();
+  /** Rows that lead to an island. */
+  const leading = new Set<number>();
+  let degrees: Uint32Array | null = null;
+  let last = entryRow;
+  let islands = 0;
   for (const row of rows) {
     if (joiner.isMarked(row)) continue;
     await pause();
     const canReach = (): Uint32Array => linksOf(row).filter((link) => joiner.isMarked(link));
     if (canReach().length === 0) joiner.seek(row, 0, SEARCH_EF);
-    const near = canReach();
-    const place = near.find((link) => !taken.has(link)) ?? near[0];
-    if (place !== undefined) {
-      taken.add(place);
-      const list = linkList(words, lists, place, 0);
-      const count = Math.min((words[list] as number) + 1, lists.m0);
-      words[list] = count;
-      words[list + count] = row;
+    // Where all near ones do already, as rows are alike, islands are a chain.
+    const place = canReach().find((link) => !leading.has(link)) ?? last;
+    degrees ??= degreesOf(rows, linksOf);
+    const list = linkList(words, lists, place, 0);
+    const links = linksOf(place);
+    if (links.length < lists.m0) {
+      words[list] = links.length + 1;
+      words[list + links.length + 1] = row;
+    } else {
+      // The row that most others lead to does without.
+      const known = links.reduce((most, link) => ((degrees?.[link] as number) > (degrees?.[most] as number) ? link : most));
+      degrees[known] = (degrees[known] as number) - 1;
+      links[links.indexOf(known)] = row;
     }
+    degrees[row] = (degrees[row] as number) + 1;
+    leading.add(place);
     reach(Uint32Array.of(row));
+    last = row;
+    islands++;
   }
+  return islands;
+}
+
+/** Links to each row. */
+function degreesOf(rows: Uint32Array, linksOf: (row: number) => Uint32Array): Uint32Array {
+  const degrees = new Uint32Array(1 + highest(rows));
+  for (const row of rows) for (const link of linksOf(row)) degrees[link] = (degrees[link] as number) + 1;
+  return degrees;
+}
+
+function highest(rows: Uint32Array): number {
+  return rows.reduce((max, row) => Math.max(max, row), 0);
 }

@@ -4,7 +4,7 @@
  * those become its links that HNSW chooses, and it gets links back (`kernels/join.ts`).
  */
 
-import { type BuiltGraph, NONE } from './built-graph.js';
+import { type BuiltGraph, NO_ROW } from './built-graph.js';
 import { bridgeLevels, linkIslands } from './graph-bridges.js';
 import { GraphJoiner, JOIN_M0_MAX, linkList } from './graph-joiner.js';
 import { kernelModule } from './kernels.js';
@@ -41,7 +41,7 @@ const DIM_MAX = 16_384;
 const M_MIN = 8;
 const MEMORY_BYTES_MAX = 2 ** 32;
 /** Groups that a row is in at `EF_USUAL` results of an insertion, as many more as there are more results. */
-const GROUPS_USUAL = 12;
+const GROUPS_USUAL = 10;
 const EF_USUAL = 100;
 const GROUPS_MAX = 48;
 /** Of the near groups and the levels of rows. */
@@ -67,7 +67,7 @@ export function upperRows({ m, rows }: MakerOptions): Uint32Array {
 }
 
 export class GraphMaker {
-  readonly memory: WebAssembly.Memory;
+  private readonly memory: WebAssembly.Memory;
   /** Bytes of a code, with the zeros behind its end. */
   readonly stride: number;
   /** Codes of all rows, to be filled before the graph is made: u8 [rows, stride]. */
@@ -113,8 +113,8 @@ export class GraphMaker {
     bridgeLevels(bridged);
     await linkIslands(bridged, joiner, pauseLast);
     return {
-      ...{ size: rows, m, m0: 2 * m, maxLevel, keys, levels },
-      entry: rows === 0 ? NONE : entryRow,
+      ...{ size: rows, m, m0: 2 * m, maxLevel, keys, levels, memory: this.memory },
+      entry: rows === 0 ? NO_ROW : entryRow,
       neighbours: (row, level) => {
         const list = linkList(words, lists, row, level);
         return words.subarray(list + 1, list + 1 + (words[list] as number));
@@ -127,7 +127,7 @@ export class GraphMaker {
     const { m, rows } = this.options;
     const { upper: upperAt, upperIndex } = this.#places;
     const levels = new Int16Array(rows);
-    const starts = new Uint32Array(this.memory.buffer, upperIndex, rows).fill(NONE);
+    const starts = new Uint32Array(this.memory.buffer, upperIndex, rows).fill(NO_ROW);
     if (upper === null) return levels;
     const words = new Uint32Array(this.memory.buffer, upperAt, upper.levels.reduce((sum, level) => sum + level + 1, 0) * (1 + m));
     let next = 0;
@@ -187,9 +187,9 @@ function all(rows: number): Uint32Array {
   return Uint32Array.from({ length: rows }, (_, row) => row);
 }
 
-/** Near rows that are kept of each row: as many as it has links at most. */
+/** Near rows that are kept of each row: more than it has links at most, as not all are chosen. */
 function heapKeys(m: number): number {
-  return 2 * m;
+  return 3 * m;
 }
 
 type Places = ReturnType<typeof placesOf>;

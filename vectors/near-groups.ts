@@ -3,7 +3,7 @@
  * arXiv 2602.21247). Rows gather around leaders, which are rows themselves: first in large parts, then within each part in groups. Pure.
  */
 
-import { shuffled } from './seeded.js';
+import { randomOrder } from './seeded.js';
 
 /** So few rows are one group: each meets all others. */
 export const GROUP_ROWS_MAX = 3072;
@@ -13,7 +13,7 @@ const DIVIDED_ROWS_MAX = 400;
 /** Rows of a part on average. */
 const PART_ROWS = 8000;
 /** Parts that a row is in. */
-const PARTS_EACH = 6;
+const PARTS_EACH = 5;
 /** More leaders cost more than what smaller parts save. */
 export const LEADERS_MAX = 2048;
 /** Groups that are still too large after so many divisions are cut anywhere. */
@@ -78,7 +78,7 @@ class Division {
 
   /** Groups of rows in any order: another one each time, so that groups that hold the same rows overlap. */
   private *cut(rows: Uint32Array): Generator<Uint32Array> {
-    const order = shuffled(rows.length, this.tools.random).map((at) => rows[at] as number);
+    const order = randomOrder(rows.length, this.tools.random).map((at) => rows[at] as number);
     for (let from = 0; from < order.length; from += DIVIDED_ROWS_MAX) yield order.subarray(from, from + DIVIDED_ROWS_MAX);
   }
 }

@@ -12,7 +12,7 @@ export function randomOf(seed: number): () => number {
 }
 
 /** 0 to count - 1 in any order. */
-export function shuffled(count: number, random: () => number): Uint32Array {
+export function randomOrder(count: number, random: () => number): Uint32Array {
   const order = Uint32Array.from({ length: count }, (_, i) => i);
   for (let i = count - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1));

@@ -9,7 +9,7 @@
  * - per node: key u64, level i16, then for level 0, 1, ...: count u32 and room for m0 (level 0) or m slots, u32 each.
  */
 
-import { type BuiltGraph, NONE } from './built-graph.js';
+import { type BuiltGraph, NO_ROW } from './built-graph.js';
 
 const HEAD_BYTES = 64;
 const MAGIC = 'usearch';
@@ -143,7 +143,7 @@ function emptyGraph(m: number, m0: number): BuiltGraph {
     m,
     m0,
     maxLevel: 0,
-    entry: NONE,
+    entry: NO_ROW,
     keys: new Uint32Array(0),
     levels: new Int16Array(0),
     neighbours: () => new Uint32Array(0),
@@ -154,7 +154,7 @@ function emptyGraph(m: number, m0: number): BuiltGraph {
 function smallNumber(view: DataView, at: number): number {
   const low = view.getUint32(at, true);
   const high = view.getUint32(at + 4, true);
-  if (high === 0 || (low === NONE && high === NONE)) return low;
+  if (high === 0 || (low === NO_ROW && high === NO_ROW)) return low;
   throw new GraphFileError(`number beyond 32 bits at byte ${at}`);
 }
 

@@ -24,7 +24,7 @@ import {
 } from './element.js';
 import { canJoin, joinGraphs } from './join-graphs.js';
 import type { KnownGraph } from './known-graph.js';
-import { type BuildSettings, type BuildTask, canLinkByPairs, type GraphTask, linkRows } from './link-rows.js';
+import { type BuildSettings, type BuildTask, canLinkByPairs, type GraphTask, letGoGraph, linkRows } from './link-rows.js';
 import { broughtFloatRange, broughtFloats, spreadRows } from './matrix.js';
 import { type Neighbourhood, neighbourhoods } from './neighbourhoods.js';
 import type { OriginalsOnCall } from './originals-on-call.js';
@@ -155,17 +155,22 @@ export async function linkVector(
   }
   for (const [n, type] of ladder.entries()) {
     const { element } = type;
-    const link = async (byInsertion: boolean): Promise<void> => {
+    const link = async (byInsertion: boolean): Promise<RecallSubject> => {
       linked = await buildGraph(draft, vector, present, { ...task, ...settings, element, byInsertion }, control);
       control.progress(`checking ${element} graph`, present.length, present.length);
-      ({ vector: linked, recall } = withRecall({ ...draft, vector: linked, present }, task.efConstruct));
-      await control.checkpoint();
+      return { ...draft, vector: linked, present };
     };
     used = element;
-    const byPairs = canLinkByPairs(vector, present.length, { ...task, ...settings, element });
-    await link(!byPairs);
-    if (byPairs && recall < RECALL_MIN) await link(true);
+    let subject = await link(false);
+    recall = recallOf(subject, task.efConstruct);
+    if (recall < RECALL_MIN && canLinkByPairs(vector, present.length, { ...task, ...settings, element })) {
+      await control.checkpoint();
+      subject = await link(true);
+      recall = recallOf(subject, task.efConstruct);
+    }
+    ({ vector: linked, recall } = withRecall(subject, task.efConstruct, recall));
     if (!isWorthNext(recall, settings.metric, type, ladder[n + 1])) break;
+    await control.checkpoint();
   }
   return { vector: linked, report: report(used) };
 }
@@ -201,11 +206,9 @@ async function joinKnown(
   const others = present.filter((row) => isLinked[row] === 0);
   const joining = JOINING_COST * (present.length - largest.taken);
   if (canLinkByPairs(vector, present.length, task) && present.length <= others.length + joining) return null;
-  const graph = await joinGraphs(
-    { draft, vector, reserved, metric, control },
-    known,
-    others.length === 0 ? null : await linkRows(draft, vector, others, task, control),
-  );
+  const own = others.length === 0 ? null : await linkRows(draft, vector, others, task, control);
+  const graph = await joinGraphs({ draft, vector, reserved, metric, control }, known, own);
+  if (own !== null) letGoGraph(own, control);
   return graph && { ...vector, graph };
 }
 
@@ -225,6 +228,7 @@ async function buildGraph(
   }
   const linked = { ...reserved, ...plan };
   writeGraph(graph, undefined, draft.memory, linked, draft.rows);
+  letGoGraph(graph, control);
   return { ...vector, graph: linked };
 }
 
@@ -265,16 +269,19 @@ function codeFidelity(sample: Float32Array, vector: VectorLayout, codes: { scale
   return sampleFidelity(sample, asCodes(sample, vector, codes), vector.dim, vector.metric === 'dot' ? 'ip' : 'l2sq');
 }
 
-/** Recall on codes; where it is low and the originals do better, the layout goes on without codes. */
-export function withRecall(subject: RecallSubject, ef: number): { vector: VectorLayout; recall: number } {
+/** Recall of walks with `ef`. */
+function recallOf(subject: RecallSubject, ef: number): number {
+  return measureRecall(subject, ef, RECALL_MIN);
+}
+
+/** Recall on codes, `recall` if that is known; where it is low and the originals do better, the layout goes on without codes. */
+export function withRecall(subject: RecallSubject, ef: number, recall = recallOf(subject, ef)): { vector: VectorLayout; recall: number } {
   const { vector } = subject;
-  const measure = (measured: VectorLayout) => measureRecall({ ...subject, vector: measured }, ef, RECALL_MIN);
-  const recall = measure(vector);
   // Codes that stand for the originals score as those do.
   if (recall >= RECALL_MIN || vector.codes === null || vector.decoded) return { vector, recall };
   subject.onCall?.keep();
   const uncoded = { ...vector, codes: null };
-  const recallUncoded = measure(uncoded);
+  const recallUncoded = recallOf({ ...subject, vector: uncoded }, ef);
   return recallUncoded > recall + CODE_LOSS_MAX ? { vector: uncoded, recall: recallUncoded } : { vector, recall };
 }
 

@@ -53,6 +53,11 @@ export async function linkRows(
   return { ...graph, keys: graph.keys.map((place) => order[place] as number) };
 }
 
+/** Gives the memory of a graph back that was written where it stays. */
+export function letGoGraph({ memory }: BuiltGraph, { pages }: BuildControl): void {
+  if (memory !== undefined) pages?.letGo({ buffer: memory.buffer, offset: 0, bytes: memory.buffer.byteLength });
+}
+
 /** Whether the graph of so many rows can be made of pairs, and is done sooner. */
 export function canLinkByPairs(vector: VectorLayout, rows: number, task: BuildTask): boolean {
   return task.threads <= MAKER_THREADS_MAX && codesFor(vector, task) !== null && canMake({ ...task, rows, dim: vector.dim });

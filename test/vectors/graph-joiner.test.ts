@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../ops/random.js';
+import { linkIslands } from '../../vectors/graph-bridges.js';
 import { GraphJoiner, JOIN_BY_ANGLE_ROWS_MIN, type JoinablePart, type JoinPlace, joinEf } from '../../vectors/graph-joiner.js';
 import { align16 } from '../../vectors/scratch.js';
 import { testSeed } from '../seed.js';
@@ -178,6 +179,32 @@ test('a part that is joined gives up nothing of the memory around its lists, and
   assert.deepEqual([joiner.entryRow, joiner.maxLevel], [LARGER + 10, 1]);
   assert.deepEqual(guard, marks);
   for (let row = 0; row < ROWS; row++) {
+    const links = scene.listOf(row);
+    assert.ok(links.length <= M0 && !links.includes(row) && new Set(links).size === links.length, `row ${row}: ${links}`);
+  }
+});
+
+test('rows that nobody leads to are found by a search, and one that can be reached is linked to them, though its list is full', async () => {
+  const scene = new Scene(false, 0, M0);
+  const joiner = new GraphJoiner(scene.place);
+  // The rows of the smaller graph lead to nobody but themselves, and row 399 is led to by none of them.
+  for (const row of scene.smaller.rows)
+    scene.put(
+      row,
+      scene.listOf(row).filter((link) => link !== 399),
+    );
+  const reached = (): Set<number> => {
+    const seen = new Set([0]);
+    for (const row of seen) for (const link of scene.listOf(row)) seen.add(link);
+    return seen;
+  };
+  assert.equal(reached().size, LARGER);
+  const words = new Uint32Array(scene.place.memory.buffer);
+  const rows = Uint32Array.from({ length: ROWS }, (_, row) => row);
+  const graph = { words, lists: scene.place.lists, rows, above: new Uint32Array(0), entryRow: 0, maxLevel: 0 };
+  await linkIslands(graph, joiner, async () => {});
+  assert.equal(reached().size, ROWS);
+  for (const row of rows) {
     const links = scene.listOf(row);
     assert.ok(links.length <= M0 && !links.includes(row) && new Set(links).size === links.length, `row ${row}: ${links}`);
   }

@@ -11,6 +11,9 @@
  *   (`1.25 * ef` in a wide walk with a filter). Rows that lie so far away when they are met enter no heap: the last of the wanted only comes nearer.
  * - **Walk-W5** a walk with examples begins at rows near to them, as ranks lead from one place to another only where rows between them are no worse, and
  *   ends as soon as no candidate has a better rank than the last result: many rows may have the best there is.
+ * - **Walk-W6** on level 1 the best `WIDE` rows are opened, not the best alone: where clusters lie apart, the way from one to another leads by rows that are no
+ *   nearer. Measured on 43,000 × 256 in 200 clusters, `ef` 16, 32, 64: recall .929, .960, .977 instead of .707, .834, .934, scored rows 261, 295, 325 instead of
+ *   251, 326, 393; on 60,000 × 128 without clusters recall is the same, for 421, 648, 1,145 instead of 395, 627, 1,128.
  */
 
 import { admitted, alive, isFiltered, wordOf } from './admission';
@@ -25,9 +28,13 @@ const NEAREST_OFFSET: usize = (<usize>BATCH) << 3;
 
 const NONE: u32 = 0xffff_ffff;
 
+/** Rows that are opened on level 1 (Walk-W6). */
+const WIDE: usize = 8;
+
 let candidateCount: u32 = 0;
 let resultCount: u32 = 0;
 let resultMax: u32 = 0;
+let rowCount: u32 = 0;
 let batchCount: u32 = 0;
 let batchMax: u32 = BATCH;
 /** Rows are ranked by examples (Walk-W5). */
@@ -90,6 +97,7 @@ export function walkByExamples(rows: u32, seeds: usize, count: u32, ef: u32, k: 
 
 function begin(rows: u32, ef: u32, k: u32, narrow: bool): void {
   memory.fill(visited, 0, (<usize>((rows + 31) >> 5)) << 2);
+  rowCount = rows;
   candidateCount = 0;
   resultCount = 0;
   // A wide walk past a filter that shuts out the nearest rows pays for all of them: a few more results cost it much.
@@ -111,7 +119,7 @@ function finish(rows: u32, ef: u32, k: u32, narrow: bool): i32 {
   return drain(candidates, resultCount, k, results);
 }
 
-/** Goes to the best neighbour on a level as long as there is a better one. */
+/** Goes to the best neighbour on a level as long as there is a better one; on level 1 it looks around there. */
 function descend(level: u32): void {
   for (;;) {
     const before = bestKey;
@@ -119,8 +127,26 @@ function descend(level: u32): void {
     const count = load<u32>(list);
     for (let index: u32 = 1; index <= count; index++) collect(load<u32>(list + ((<usize>index) << 2)));
     absorb();
-    if (bestKey == before) return;
+    if (bestKey == before) break;
   }
+  if (level == 1) widen();
+}
+
+/** Opens the best rows on level 1 (Walk-W6), which stay candidates of level 0. */
+function widen(): void {
+  // There are no more candidates than rows, so behind them is room for those that are taken off.
+  const end = candidates + ((<usize>rowCount) << 3);
+  let opened: usize = 0;
+  for (; opened < WIDE && candidateCount > 0; opened++) {
+    const key = load<i64>(candidates);
+    dropRoot<bool>(candidates, candidateCount--);
+    store<i64>(end - (opened << 3), key);
+    const list = listOf(rowOf(key), 1);
+    const count = load<u32>(list);
+    for (let index: u32 = 1; index <= count; index++) collect(load<u32>(list + ((<usize>index) << 2)));
+    absorb();
+  }
+  for (let at: usize = 0; at < opened; at++) push<bool>(candidates, candidateCount++, load<i64>(end - (at << 3)));
 }
 
 /** Level 0: opens candidates, best first, until none can lead to a better result. True: the time limit has passed. */

@@ -6,7 +6,7 @@
  * A transform needs a power of two: a vector is cut into such blocks, largest first, and the permutations mix them.
  */
 
-import { randomOf, shuffled } from '../seeded.js';
+import { randomOf, randomOrder } from '../seeded.js';
 
 const ROUNDS = 2;
 
@@ -25,7 +25,7 @@ export class Rotation {
     this.blocks = powersOf(dim);
     this.spare = new Float32Array(dim);
     for (let round = 0; round < ROUNDS; round++) {
-      this.orders.push(shuffled(dim, random));
+      this.orders.push(randomOrder(dim, random));
       this.signs.push(Float32Array.from({ length: dim }, () => (random() < 0.5 ? -1 : 1)));
     }
   }

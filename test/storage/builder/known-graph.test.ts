@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { seededRandom } from '../../../ops/random.js';
 import type { VectorParams } from '../../../protocols/model/collection.js';
 import { presentRows } from '../../../storage/builder/matrix.js';
 import { measureRecall } from '../../../storage/builder/recall.js';
@@ -114,3 +115,23 @@ for (const distance of ['Euclid', 'Cosine', 'Dot', 'Manhattan'] as const) {
     assert.equal(anew.linked.length, 1);
   });
 }
+
+test('rows of which a graph of pairs finds too little are inserted one by one', async () => {
+  const params: VectorParams = { size: 96, distance: 'Euclid' };
+  const random = seededRandom(7);
+  const hard = Array.from({ length: 4000 }, () => Float32Array.from({ length: 96 }, () => random.unit()));
+  const rowsOf = (of: (row: number) => Float32Array) => [
+    makeSource({ id: 9, rows: 4000, vectors: { '': { params, of } }, idOf: (row) => row }),
+  ];
+  // Nearest rows of a walk as short as this are few among rows that are all far apart; the graph of before was made of the same pairs.
+  for (const { efConstruct, times } of [
+    { efConstruct: 8, times: 2 },
+    { efConstruct: 1000, times: 1 },
+  ]) {
+    const config = makeConfig(params, { ef_construct: efConstruct });
+    const built = await build(
+      makeJob({ folder, config, sources: rowsOf((row) => hard[row] as Float32Array), rows: [4000], segmentId: 30 + times }),
+    );
+    assert.deepEqual(built.linked, Array(times).fill(4000));
+  }
+});
