@@ -27,6 +27,8 @@ import { profileSummary } from './common/profile.js';
 import { table } from './common/table.js';
 import { type EngineChapter, engineMarkdown } from './engine/report.js';
 import { measureEngine } from './engine/run.js';
+import { type GraphsChapter, graphsMarkdown } from './graphs/report.js';
+import { measureGraphs, setApart, setOf } from './graphs/run.js';
 import { type LargeChapter, largeMarkdown } from './large/report.js';
 import { measureLarge } from './large/run.js';
 import { type LimitsChapter, limitsMarkdown } from './limits/report.js';
@@ -69,6 +71,7 @@ const HELP = `npm run bench -- [options]
   --stream           points at a steady pace, for --seconds (default 600), into a collection that is built and searched meanwhile instead
   --rate N           of --stream: points per second, default 2000
   --engine           time, CPU, memory and disk of MNIST, 50,000 × 256 and 200,000 × 128 instead: built, searched, started again
+  --graphs           graphs made of pairs next to usearch's insertions instead, in this process: CPU, and what walks find and score
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
   --limits           a collection asked at 20 times the rate that it allows, beside quiet reads of another one instead
@@ -104,6 +107,7 @@ const { values: options } = parseArgs({
     stream: { type: 'boolean', default: false },
     rate: { type: 'string', default: '2000' },
     engine: { type: 'boolean', default: false },
+    graphs: { type: 'boolean', default: false },
     writes: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
     access: { type: 'boolean', default: false },
@@ -146,6 +150,10 @@ if (options.requests) {
 }
 if (options.start) {
   await benchStart();
+  process.exit(0);
+}
+if (options.graphs) {
+  await benchGraphs();
   process.exit(0);
 }
 if (options.writes) {
@@ -282,6 +290,17 @@ async function benchStart(): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function benchGraphs(): Promise<void> {
+  const share = options.quick ? 0.1 : 1;
+  const synthetic = (count: number, dim: number) => setOf(makeSynthetic(count * share, dim, 600, seed));
+  const mnist = loadMnist(options.data, seed, 60_000 * share) ?? sample(60_000);
+  const sets = [synthetic(20_000, 128), synthetic(200_000, 128), synthetic(50_000, 256), synthetic(30_000, 768), setOf(mnist)];
+  const rows = await measureGraphs([...sets, setApart(40_000 * share, 256, 200, seed)]);
+  const chapter: GraphsChapter = { ...run(), rows, seed };
+  console.log(`\n${graphsMarkdown(chapter)}`);
+  if (!options.quick) keep('graphs', chapter, graphsMarkdown(chapter));
 }
 
 async function benchWrites(): Promise<void> {

@@ -12,8 +12,10 @@ import { insertionOrder } from './insertion-order.js';
 import { broughtFloats, readSignedCodes } from './matrix.js';
 
 const SLICE_ROWS = 2048;
-/** With more threads usearch is done before one thread that makes a graph of pairs, which takes about a third of the work. */
+/** With more threads usearch is done before one thread that makes a graph of pairs, for two to three times the work; */
 const MAKER_THREADS_MAX = 3;
+/** so few rows take one thread some seconds, and what is saved is worth more to searches. */
+const MAKER_ROWS_ANYWAY = 40_000;
 
 /** How one vector's graph is to be built. */
 export interface GraphTask {
@@ -58,9 +60,10 @@ export function letGoGraph({ memory }: BuiltGraph, { pages }: BuildControl): voi
   if (memory !== undefined) pages?.letGo({ buffer: memory.buffer, offset: 0, bytes: memory.buffer.byteLength });
 }
 
-/** Whether the graph of so many rows can be made of pairs, and is done sooner. */
+/** Whether the graph of so many rows can, and should, be made of pairs. */
 export function canLinkByPairs(vector: VectorLayout, rows: number, task: BuildTask): boolean {
-  return task.threads <= MAKER_THREADS_MAX && codesFor(vector, task) !== null && canMake({ ...task, rows, dim: vector.dim });
+  const isDoneSooner = task.threads <= MAKER_THREADS_MAX || rows <= MAKER_ROWS_ANYWAY;
+  return isDoneSooner && codesFor(vector, task) !== null && canMake({ ...task, rows, dim: vector.dim });
 }
 
 async function makeGraph(
