@@ -2,8 +2,8 @@
  * Ways out of clusters, for graphs in which each row is linked to its nearest ones alone. Where rows come one after the other, as in HNSW, the first ones are linked
  * far as there are few; here rows of upper levels stand for them.
  *
- * - **Bridge-B1** a row of level 1 keeps on level 0 half as many of the links that it has there as there is room for, and each other row gets a quarter as
- *   many of those of its nearest neighbour on level 1.
+ * - **Bridge-B1** a row of level 1 keeps half of its links there on level 0, too, and each other row gets a quarter as many of those of its nearest
+ *   neighbour on level 1.
  * - **Bridge-B2** every row can be reached from those of level 1, or from the entry: one of those that cannot is found near ones which can, and one of these is
  *   linked to it.
  */

@@ -1,7 +1,7 @@
 /**
  * Graphs made of all pairs within small groups of near rows (`near-groups.ts`, `kernels/pairs.ts`), on 8-bit codes by squared Euclidean distance, in a memory of
- * its own. Levels are those of HNSW (Malkov and Yashunin, 2016): each is made in this way of the rows that reach it. Of the nearest rows that a row has met,
- * those become its links that HNSW chooses, and it gets links back (`kernels/join.ts`).
+ * its own. Of the nearest rows that a row has met, those become its links that HNSW chooses (Malkov and Yashunin, 2016), and it gets links back
+ * (`kernels/join.ts`). The upper levels are a graph that was made by insertions: of pairs alone they led from one cluster to another too seldom.
  */
 
 import { type BuiltGraph, NO_ROW } from './built-graph.js';
@@ -37,17 +37,17 @@ export interface MakerOptions {
 
 /** Squares of the distances of longer rows leave 32 bits. */
 const DIM_MAX = 16_384;
-/** With fewer links upper levels would have half of them, which is too few. */
+/** Half of fewer would be too few links for the upper levels. */
 const M_MIN = 8;
 const MEMORY_BYTES_MAX = 2 ** 32;
 /** Groups that a row is in at `EF_USUAL` results of an insertion, as many more as there are more results. */
 const GROUPS_USUAL = 10;
 const EF_USUAL = 100;
 const GROUPS_MAX = 48;
-/** Of the near groups and the levels of rows. */
+/** Of near groups, and of the rows of upper levels. */
 const SEED = 0x3c6e_f372;
 const PAUSE_ROWS = 1024;
-/** Levels that rows of upper levels have together, for each of them at most: chance gives them 1.1 on average. */
+/** Upper levels that a row of level 1 is on, on average, at most: 1.1 to 1.3 by chance. */
 const UPPER_LEVELS = 2;
 
 /** Whether such a graph can be made: it fits in a memory, and numbers in 32 bits. */

@@ -88,10 +88,10 @@ class Scene {
   }
 
   /** Join-J2. */
-  chosen(row: number, candidates: readonly number[]): number[] {
+  chosen(row: number, candidates: readonly number[], most = M0 - M0 / 4): number[] {
     const chosen: number[] = [];
     for (const candidate of this.nearest(row, candidates)) {
-      if (chosen.length === M0) break;
+      if (chosen.length === most) break;
       if (chosen.every((other) => !this.isClearlyNearer(candidate, other, row))) chosen.push(candidate);
     }
     return chosen;
@@ -108,7 +108,7 @@ for (const { byAngle, zero } of [
   { byAngle: true, zero: 100 },
 ])
   test(`joined rows have the links that HNSW chooses from all rows of both graphs, and get links back: ${byAngle ? 'angles' : 'distances'}`, async () => {
-    const scene = new Scene(byAngle, zero, 3);
+    const scene = new Scene(byAngle, zero, 5);
     const before = Array.from({ length: ROWS }, (_, row) => scene.listOf(row));
     const joiner = new GraphJoiner(scene.place);
     joiner.begin(scene.larger);
@@ -142,10 +142,10 @@ test('rows that are added to the links of a row are all taken where they fit, an
   joiner.begin(scene.larger);
   const had = scene.listOf(7);
   const more = Array.from(scene.larger.rows).filter((row) => row !== 7 && !had.includes(row));
-  joiner.addLinks(7, 0, Uint32Array.from(more.slice(0, 5)));
+  joiner.addLinks(7, 0, Uint32Array.from(more.slice(0, 5)), M0);
   assert.deepEqual(scene.listOf(7), [...had, ...more.slice(0, 5)]);
-  joiner.addLinks(7, 0, Uint32Array.from(more.slice(5, 60)));
-  assert.deepEqual(scene.listOf(7), scene.chosen(7, [...had, ...more.slice(0, 60)]));
+  joiner.addLinks(7, 0, Uint32Array.from(more.slice(5, 60)), M0 - 2);
+  assert.deepEqual(scene.listOf(7), scene.chosen(7, [...had, ...more.slice(0, 60)], M0 - 2));
 });
 
 test('a row that lost links keeps those it has, and gets as many that are chosen beside them', () => {

@@ -93,8 +93,8 @@ export function setJoinScratch(newJoined: usize, newTouched: usize): void {
   touched = newTouched;
 }
 
-/** Joins a row on one level that it has and the larger graph has. ef: results of its search. */
-export function joinRow(row: u32, level: u32, ef: u32): void {
+/** Joins a row on one level that it has and the larger graph has. ef: results of its search. most: links that are chosen. */
+export function joinRow(row: u32, level: u32, ef: u32, most: u32): void {
   aim(row);
   seek(row, level, ef);
   const list = listOf(row, level);
@@ -106,7 +106,7 @@ export function joinRow(row: u32, level: u32, ef: u32): void {
   for (let at: u32 = 0; at < resultCount; at++) push<bool>(candidates, candidateCount++, load<i64>(results + ((<usize>at) << 3)));
   // Rows that were touched are of no use any more.
   const chosen = touched;
-  choose(chosen, limitOf(level));
+  choose(chosen, most);
   extend(list, count, chosen, limitOf(level));
 }
 
@@ -136,8 +136,11 @@ export function chooseLinks(row: u32, level: u32, keys: usize, count: u32): void
   choose(listOf(row, level), limitOf(level));
 }
 
-/** Adds the `count` rows at `incoming` (u32), none of them there, to the links of a row (Join-J3). With those it has they are fewer than a batch. */
-export function addLinks(row: u32, level: u32, incoming: usize, count: u32): void {
+/**
+ * Adds the `count` rows at `incoming` (u32), none of them there, to the links of a row (Join-J3). With those it has they are fewer than a batch. Where they do not
+ * fit, `most` of all are chosen.
+ */
+export function addLinks(row: u32, level: u32, incoming: usize, count: u32, most: u32): void {
   const list = listOf(row, level);
   const had = load<u32>(list);
   const limit = limitOf(level);
@@ -153,7 +156,7 @@ export function addLinks(row: u32, level: u32, incoming: usize, count: u32): voi
   scoreBatch(total, batch + ((<usize>BATCH) << 2));
   candidateCount = 0;
   pool(total);
-  choose(list, limit);
+  choose(list, most);
 }
 
 /** Adds up to `wanted` of the `count` rows at `incoming` (u32), none of them there, to the links of a row, which all stay (Join-J4). */
