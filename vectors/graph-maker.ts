@@ -44,6 +44,8 @@ const MEMORY_BYTES_MAX = 2 ** 32;
 const GROUPS_USUAL = 10;
 const EF_USUAL = 100;
 const GROUPS_MAX = 48;
+/** Near rows that are kept for each link that a row has on upper levels; on level 0 it has twice as many. */
+export const NEAR_ROWS_OF_LINK = 3;
 /** Of near groups, and of the rows of upper levels. */
 const SEED = 0x3c6e_f372;
 const PAUSE_ROWS = 1024;
@@ -76,11 +78,14 @@ export class GraphMaker {
   readonly #places: Places;
   readonly #random = randomOf(SEED);
 
-  constructor(private readonly options: MakerOptions) {
+  /** makeMemory: a shared memory with room for so many bytes, all zero. */
+  constructor(
+    private readonly options: MakerOptions,
+    makeMemory: (bytes: number) => WebAssembly.Memory,
+  ) {
     const { dim, rows } = options;
     this.#places = placesOf(options);
-    const pages = Math.ceil(this.#places.bytes / 65536);
-    this.memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+    this.memory = makeMemory(this.#places.bytes);
     this.stride = align16(dim);
     this.codes = new Uint8Array(this.memory.buffer, this.#places.codes, rows * this.stride);
     const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory: this.memory, expired: () => 0 } });
@@ -189,7 +194,7 @@ function all(rows: number): Uint32Array {
 
 /** Near rows that are kept of each row: more than it has links at most, as not all are chosen. */
 function heapKeys(m: number): number {
-  return 3 * m;
+  return NEAR_ROWS_OF_LINK * m;
 }
 
 type Places = ReturnType<typeof placesOf>;

@@ -53,6 +53,7 @@ import {
 import { itemBytes, segmentLayout, type VectorPlan } from '../../storage/segment/layout.js';
 import { vectorPlans } from '../../storage/segment/plans.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/threads/messages.js';
+import { NEAR_ROWS_OF_LINK } from '../../vectors/graph-maker.js';
 
 export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
 
@@ -440,9 +441,15 @@ function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: W
   return { kind: 'build', reason, segments: idsOf(sources), plan: 'segment', missingFields: [], withGraph, results, bytes };
 }
 
-/** The results with their codes and scratch, and the library's copy of the vectors with its graph while that is built. */
+/** The results with their codes and scratch, and a copy of the vectors with its graph, and near rows of each, while that is built. */
 function buildBytes(sources: readonly SegmentStats[], world: World): number {
-  return sumLive(sources) * VECTORS_FACTOR + liveRows(sources) * 2 * rowOverheadBytes(world);
+  return sumLive(sources) * VECTORS_FACTOR + liveRows(sources) * (2 * rowOverheadBytes(world) + nearRowsBytes(world));
+}
+
+/** Bytes that near rows of a row take while a graph is made of pairs; graphs are made one after the other. */
+function nearRowsBytes({ config: { hnsw_config, params } }: World): number {
+  const linksOf = Array.from(vectorsByName(params.vectors).values(), (vector) => vector.hnsw_config?.m ?? hnsw_config.m);
+  return 8 * NEAR_ROWS_OF_LINK * Math.max(0, ...linksOf);
 }
 
 /** Ascending. */

@@ -1,9 +1,11 @@
 /** The graph of some rows of a new segment: of all pairs in small groups (`vectors/graph-maker.ts`) where codes of 8 bits allow it, else by usearch. */
 
+import { TroupeError } from '../../protocols/errors.js';
 import type { Distance } from '../../protocols/model/collection.js';
 import type { BuiltGraph } from '../../vectors/built-graph.js';
-import { canMake, GraphMaker, upperM, upperRows } from '../../vectors/graph-maker.js';
+import { canMake, GraphMaker, type MakerOptions, upperM, upperRows } from '../../vectors/graph-maker.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
+import { sharedMemory } from '../segment/shared-memory.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { type BuildMetric, encodeSigned, type GraphElement } from './element.js';
@@ -49,7 +51,10 @@ export async function linkRows(
   control: BuildControl,
 ): Promise<BuiltGraph> {
   const order = await ordered(draft, vector, rows, task, control);
-  if (!task.byInsertion && canLinkByPairs(vector, order.length, task)) return makeGraph(draft, vector, order, task, control);
+  if (!task.byInsertion && canLinkByPairs(vector, order.length, task)) {
+    const graph = await makeGraph(draft, vector, order, task, control);
+    if (graph !== null) return graph;
+  }
   const places = order.map((_, place) => place);
   const graph = await insertRows(draft, vector, order, places, `building ${task.element} graph`, task, control);
   return { ...graph, keys: graph.keys.map((place) => order[place] as number) };
@@ -66,22 +71,24 @@ export function canLinkByPairs(vector: VectorLayout, rows: number, task: BuildTa
   return isDoneSooner && codesFor(vector, task) !== null && canMake({ ...task, rows, dim: vector.dim });
 }
 
+/** The graph of pairs; null: there is no memory for it, which is more than insertions take. */
 async function makeGraph(
   draft: SegmentDraft,
   vector: VectorLayout,
   order: Uint32Array,
   task: BuildTask,
   control: BuildControl,
-): Promise<BuiltGraph> {
+): Promise<BuiltGraph | null> {
   const { dim } = vector;
   const from = codesFor(vector, task) as CodesPlace;
   const options = { ...task, rows: order.length, dim };
+  const maker = makerOf(options);
+  if (maker === null) return null;
   const above = upperRows(options);
   const upper =
     above.length === 0
       ? null
       : await insertRows(draft, vector, order, above, 'linking upper levels', { ...task, m: upperM(task.m) }, control);
-  const maker = new GraphMaker(options);
   const bytes = new Uint8Array(draft.memory.buffer);
   for (const [slot, row] of order.entries()) {
     const start = from.offset + row * from.stride;
@@ -91,6 +98,16 @@ async function makeGraph(
     control.progress(`building ${task.element} graph`, done, order.length);
     return control.checkpoint();
   });
+}
+
+function makerOf(options: MakerOptions): GraphMaker | null {
+  try {
+    return new GraphMaker(options, sharedMemory);
+  } catch (error) {
+    // Without addresses, or without memory.
+    if (error instanceof TroupeError || error instanceof RangeError) return null;
+    throw error;
+  }
 }
 
 /** The graph by usearch of the rows at some places of an order. Its keys are these places. */

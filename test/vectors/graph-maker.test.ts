@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../ops/random.js';
+import { sharedMemory } from '../../storage/segment/shared-memory.js';
 import type { BuiltGraph } from '../../vectors/built-graph.js';
 import { canMake, GraphMaker, upperM, upperRows } from '../../vectors/graph-maker.js';
 import { testSeed } from '../seed.js';
@@ -22,7 +23,7 @@ async function graphOf(codes: Uint8Array, upper: (rows: Uint32Array) => BuiltGra
   const rows = codes.length / DIM;
   const options = { rows, dim: DIM, m: M, efConstruct: 100 };
   assert.ok(canMake(options));
-  const maker = new GraphMaker(options);
+  const maker = new GraphMaker(options, sharedMemory);
   for (let row = 0; row < rows; row++) maker.codes.set(codes.subarray(row * DIM, (row + 1) * DIM), row * maker.stride);
   const progress: number[] = [];
   const keys = Uint32Array.from({ length: rows }, (_, row) => row + 1000);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GraphBuilder } from '../../../storage/builder/graph.js';
 import { insertionOrder } from '../../../storage/builder/insertion-order.js';
+import { sharedMemory } from '../../../storage/segment/shared-memory.js';
 import { type BuiltGraph, graphPlan, writeGraph } from '../../../vectors/built-graph.js';
 import { GraphMaker, upperM, upperRows } from '../../../vectors/graph-maker.js';
 import type { Admission, Graph, Kernels, Matrix } from '../../../vectors/kernel-api.js';
@@ -113,7 +114,7 @@ async function paired(place: Place, order: Uint32Array): Promise<BuiltGraph> {
     above,
     upperM(M),
   );
-  const maker = new GraphMaker(options);
+  const maker = new GraphMaker(options, sharedMemory);
   for (const [slot, row] of order.entries()) maker.codes.set(place.codesOf(row), slot * maker.stride);
   return maker.make(order, upper, nothing);
 }

@@ -7,6 +7,7 @@ import { measureRecall } from '../../../storage/builder/recall.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
+import { limitAddresses, noPrlimit } from '../../machine.js';
 import { replicaFolder } from '../segment/fixture.js';
 import { buildSegment, clusteredRows, freeControl, makeConfig, makeJob, makeSource, payloadsFrom } from './fixture.js';
 
@@ -134,4 +135,24 @@ test('rows of which a graph of pairs finds too little are inserted one by one', 
     );
     assert.deepEqual(built.linked, Array(times).fill(4000));
   }
+});
+
+test('without addresses for a graph of pairs, rows are inserted one by one', { skip: noPrlimit }, async () => {
+  const params: VectorParams = { size: DIM, distance: 'Euclid' };
+  const source = makeSource({ id: 8, rows: ROWS, vectors: { '': { params, of: (row) => rows[row] as Float32Array } }, idOf: (row) => row });
+  const job = makeJob({ folder, config: makeConfig(params), sources: [source], rows: [ROWS], segmentId: 40 });
+  const stages = new Set<string>();
+  const control = { ...freeControl, progress: (stage: string) => void stages.add(stage) };
+  // For the new segment, but for no memory beside it: V8 gives each some 10 GB of addresses.
+  const unlimit = limitAddresses(13 * 2 ** 30);
+  try {
+    const { handle } = await buildSegment(job, () => payloadsFrom(() => '{}'), control);
+    assert.ok(recallOf(handle) >= 0.95);
+  } finally {
+    unlimit();
+  }
+  assert.deepEqual(
+    [...stages].filter((stage) => stage.startsWith('linking') || stage.startsWith('building')),
+    ['building i8 graph'],
+  );
 });
