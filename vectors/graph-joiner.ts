@@ -55,8 +55,8 @@ export const JOIN_BY_ANGLE_ROWS_MIN = RESULTS_BYTES / 4;
 const PAUSE_ROWS = 256;
 
 /**
- * Results that a search for joining keeps: two fifths of what an insertion would. Measured on 128 dimensions, 160,000 rows of which most are joined twice: recall
- * of walks with `ef` 16, 32, 64 .971, .990, .995, with half of them .966, .988, .994, which is the same but for chance, for an eighth more CPU.
+ * Results that a search for joining keeps: two fifths of what an insertion would. Of 160,000 × 128, most of them joined once or twice, walks with `ef` 16, 32, 64
+ * found .964, .991, .997, and with half of the results .970, .984, .993: the same but for chance.
  */
 export function joinEf(efConstruct: number): number {
   return Math.min(INCOMING_MAX, Math.max(EF_MIN, Math.ceil(0.4 * efConstruct)));
