@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GraphBuilder } from '../../../storage/builder/graph.js';
 import { insertionOrder } from '../../../storage/builder/insertion-order.js';
+import { readSignedCodes } from '../../../storage/builder/matrix.js';
 import { sharedMemory } from '../../../storage/segment/shared-memory.js';
 import { type BuiltGraph, graphPlan, writeGraph } from '../../../vectors/built-graph.js';
 import { GraphMaker, upperM, upperRows } from '../../../vectors/graph-maker.js';
 import type { Admission, Graph, Kernels, Matrix } from '../../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../../vectors/kernels.js';
+import { normalizeRows } from '../../../vectors/normalize.js';
 import { chooseCodes, encodeCodes } from '../../../vectors/quantize.js';
 import { align16, align64, scratchLayout } from '../../../vectors/scratch.js';
 import { type RandomNumbers, seededRandom } from '../../random.js';
@@ -62,17 +64,12 @@ function around(centres: Float32Array, count: number, dim: number, random: Rando
 }
 
 export function setOf({ description, dim, distance, queries, vectors }: Dataset): GraphSet {
-  const prepare = (rows: Float32Array) => (distance === 'Cosine' ? normalized(rows, dim) : rows);
+  const prepare = (rows: Float32Array) => {
+    const own = rows.slice();
+    if (distance === 'Cosine') normalizeRows(own, dim);
+    return own;
+  };
   return { description, dim, vectors: prepare(vectors), queries: prepare(queries.subarray(0, QUERIES * dim)) };
-}
-
-function normalized(rows: Float32Array, dim: number): Float32Array {
-  const out = rows.slice();
-  for (let at = 0; at < out.length; at += dim) {
-    const length = Math.hypot(...out.subarray(at, at + dim));
-    for (let i = at; i < at + dim; i++) out[i] = (out[i] as number) / length;
-  }
-  return out;
 }
 
 export async function measureGraphs(sets: readonly GraphSet[]): Promise<GraphsRow[]> {
@@ -164,10 +161,8 @@ class Place {
 
   /** As usearch takes them. */
   signed(rows: Uint32Array): Int8Array {
-    const { dim } = this.set;
-    const values = new Int8Array(rows.length * dim);
-    for (const [at, row] of rows.entries()) for (const [i, code] of this.codesOf(row).entries()) values[at * dim + i] = code - 128;
-    return values;
+    const { offset, stride } = this.#matrix;
+    return readSignedCodes(this.#memory, offset, stride, this.set.dim, rows);
   }
 
   walksOf(graph: BuiltGraph): Pick<GraphsRow, 'linksEach' | 'walks'> {
