@@ -8,7 +8,7 @@
  *   linked to it.
  */
 
-import { type GraphJoiner, type JoinPlace, linkList } from './graph-joiner.js';
+import { type GraphJoiner, type JoinPlace, linkList, linksOf } from './graph-joiner.js';
 
 /** Results of a search for rows that can be reached. */
 const SEARCH_EF = 32;
@@ -30,11 +30,10 @@ export function bridgeLevels({ above, lists, rows, words }: BridgedGraph): void 
   for (const row of above) isAbove[row] = 1;
   for (const row of rows) {
     const list = linkList(words, lists, row, 0);
-    const own = words.subarray(list + 1, list + 1 + (words[list] as number));
+    const own = linksOf(words, lists, row, 0);
     const near = isAbove[row] === 1 ? row : own.find((link) => isAbove[link] === 1);
     if (near === undefined) continue;
-    const upper = linkList(words, lists, near, 1);
-    const far = words.slice(upper + 1, upper + 1 + (words[upper] as number)).filter((link) => link !== row && !own.includes(link));
+    const far = linksOf(words, lists, near, 1).filter((link) => link !== row && !own.includes(link));
     const count = Math.min(far.length, near === row ? lists.m >>> 1 : lists.m >>> 3);
     const kept = Math.min(own.length, lists.m0 - count);
     // Rows with the same neighbour begin at different places of its list.
@@ -52,15 +51,12 @@ export async function linkIslands(graph: BridgedGraph, joiner: GraphJoiner, paus
 /** Returns how many islands there were. */
 async function linkUnreached(graph: BridgedGraph, joiner: GraphJoiner, pause: () => Promise<void>): Promise<number> {
   const { above, entryRow, lists, maxLevel, rows, words } = graph;
-  const linksOf = (row: number): Uint32Array => {
-    const list = linkList(words, lists, row, 0);
-    return words.subarray(list + 1, list + 1 + (words[list] as number));
-  };
+  const nearOf = (row: number) => linksOf(words, lists, row, 0);
   const reach = (starts: Uint32Array): void => {
     const waiting = Array.from(starts);
     joiner.mark(starts);
     for (let row = waiting.pop(); row !== undefined; row = waiting.pop())
-      for (const link of linksOf(row)) {
+      for (const link of nearOf(row)) {
         if (joiner.isMarked(link)) continue;
         joiner.mark(Uint32Array.of(link));
         waiting.push(link);
@@ -77,13 +73,13 @@ async function linkUnreached(graph: BridgedGraph, joiner: GraphJoiner, pause: ()
   for (const row of rows) {
     if (joiner.isMarked(row)) continue;
     await pause();
-    const canReach = (): Uint32Array => linksOf(row).filter((link) => joiner.isMarked(link));
+    const canReach = (): Uint32Array => nearOf(row).filter((link) => joiner.isMarked(link));
     if (canReach().length === 0) joiner.seek(row, 0, SEARCH_EF);
     // Where all near ones do already, as rows are alike, islands are a chain.
     const place = canReach().find((link) => !leading.has(link)) ?? last;
-    degrees ??= degreesOf(rows, linksOf);
+    degrees ??= degreesOf(rows, nearOf);
     const list = linkList(words, lists, place, 0);
-    const links = linksOf(place);
+    const links = nearOf(place);
     if (links.length < lists.m0) {
       words[list] = links.length + 1;
       words[list + links.length + 1] = row;
@@ -103,9 +99,9 @@ async function linkUnreached(graph: BridgedGraph, joiner: GraphJoiner, pause: ()
 }
 
 /** Links to each row. */
-function degreesOf(rows: Uint32Array, linksOf: (row: number) => Uint32Array): Uint32Array {
+function degreesOf(rows: Uint32Array, nearOf: (row: number) => Uint32Array): Uint32Array {
   const degrees = new Uint32Array(1 + highest(rows));
-  for (const row of rows) for (const link of linksOf(row)) degrees[link] = (degrees[link] as number) + 1;
+  for (const row of rows) for (const link of nearOf(row)) degrees[link] = (degrees[link] as number) + 1;
   return degrees;
 }
 

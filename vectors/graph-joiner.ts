@@ -68,6 +68,12 @@ export function linkList(words: Uint32Array, { level0, m, m0, upper, upperIndex 
   return (upper >>> 2) + (words[(upperIndex >>> 2) + row] as number) + (level - 1) * (1 + m);
 }
 
+/** The links of a row on a level that it has: a view. */
+export function linksOf(words: Uint32Array, lists: JoinPlace['lists'], row: number, level: number): Uint32Array {
+  const list = linkList(words, lists, row, level);
+  return words.subarray(list + 1, list + 1 + (words[list] as number));
+}
+
 export class GraphJoiner {
   readonly #exports: JoinExports;
   readonly #words: Uint32Array;
@@ -141,7 +147,7 @@ export class GraphJoiner {
 
   /** Links back from rows to those of `rows` that link to them, and are not linked to by them. */
   async linkBack(rows: Uint32Array, level: number, pause: () => Promise<void>): Promise<void> {
-    const isWanted = (target: number, row: number) => !this.#hasLink(target, row, level);
+    const isWanted = (target: number, row: number) => !linksOf(this.#words, this.place.lists, target, level).includes(row);
     await this.#linkBack(rows, level, { isWanted, most: this.#room(level) }, pause);
   }
 
@@ -218,14 +224,6 @@ export class GraphJoiner {
   #roomy(level: number): number {
     const room = this.#room(level);
     return room - (room >>> 2);
-  }
-
-  #hasLink(row: number, other: number, level: number): boolean {
-    const words = this.#words;
-    const list = linkList(words, this.place.lists, row, level);
-    const end = list + (words[list] as number);
-    for (let at = list + 1; at <= end; at++) if (words[at] === other) return true;
-    return false;
   }
 
   isMarked(row: number): boolean {

@@ -6,7 +6,7 @@
 
 import { type BuiltGraph, NO_ROW } from './built-graph.js';
 import { bridgeLevels, linkIslands } from './graph-bridges.js';
-import { GraphJoiner, JOIN_M0_MAX, linkList } from './graph-joiner.js';
+import { GraphJoiner, JOIN_M0_MAX, linksOf } from './graph-joiner.js';
 import { kernelModule } from './kernels.js';
 import { GROUP_ROWS_MAX, LEADERS_MAX, nearGroups, RANKED_ROWS, type RankLeaders } from './near-groups.js';
 import { align16, align64, scratchLayout } from './scratch.js';
@@ -112,18 +112,16 @@ export class GraphMaker {
     const pauseLast = () => pause(rows);
     await this.#meet(pause);
     await this.#choose(joiner, pauseLast);
-    await joiner.linkBack(all(rows), 0, pauseLast);
-    const above = all(rows).filter((row) => (levels[row] as number) > 0);
-    const bridged = { words, lists, rows: all(rows), above, entryRow, maxLevel };
+    const everyRow = all(rows);
+    await joiner.linkBack(everyRow, 0, pauseLast);
+    const above = everyRow.filter((row) => (levels[row] as number) > 0);
+    const bridged = { words, lists, rows: everyRow, above, entryRow, maxLevel };
     bridgeLevels(bridged);
     await linkIslands(bridged, joiner, pauseLast);
     return {
       ...{ size: rows, m, m0: 2 * m, maxLevel, keys, levels, memory: this.memory },
       entry: rows === 0 ? NO_ROW : entryRow,
-      neighbours: (row, level) => {
-        const list = linkList(words, lists, row, level);
-        return words.subarray(list + 1, list + 1 + (words[list] as number));
-      },
+      neighbours: (row, level) => linksOf(words, lists, row, level),
     };
   }
 
