@@ -3,6 +3,9 @@
 const floats = new Float32Array(1);
 const words = new Uint32Array(floats.buffer);
 
+/** What the last bit of a fraction is worth, by exponent. */
+const unitOf = Float64Array.from({ length: 31 }, (_, exponent) => 2 ** (exponent - 25));
+
 /** Bits of the nearest float16; beyond 65504 (rounded) infinity. */
 export function toHalf(value: number): number {
   floats[0] = value;
@@ -24,7 +27,7 @@ export function fromHalf(bits: number): number {
   const fraction = bits & 1023;
   if (exponent === 0) return sign * fraction * 2 ** -24;
   if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
-  return sign * (1024 + fraction) * 2 ** (exponent - 25);
+  return sign * (1024 + fraction) * (unitOf[exponent] as number);
 }
 
 /** Bits of the nearest bfloat16. */

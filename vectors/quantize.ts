@@ -108,7 +108,9 @@ export function standForFloats({ scale, origin }: Codes): boolean {
 
 /** The components that codes stand for. codes: Uint8Array [n]. */
 export function decodeCodes(codes: Uint8Array, { scale, origin }: Codes): Float32Array {
-  return Float32Array.from(codes, (code) => scale * code + origin);
+  const values = new Float32Array(codes.length);
+  for (let index = 0; index < values.length; index++) values[index] = scale * (codes[index] as number) + origin;
+  return values;
 }
 
 function codesOf(low: number, high: number): Codes {

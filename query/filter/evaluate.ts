@@ -26,10 +26,11 @@ import {
   wordCount,
 } from './bits.js';
 import type { ConditionCache } from './cache.js';
+import { cacheText } from './cache-text.js';
 import { compileCondition, compileFilter, type PredicateContext, type RowTest } from './predicate.js';
 import type { FieldIndex, FilterSource } from './source.js';
 
-/** Longer filters (long lists of ids) are not worth their place in the cache. */
+/** Longer filters (long lists of ids) are not worth their place in the cache. See `cacheText`. */
 const CACHED_KEY_LENGTH_MAX = 4096;
 /** Rows read between two looks at the clock. */
 const CHECKPOINT_ROWS = 256;
@@ -64,7 +65,7 @@ const CHECKPOINT_VALUES = 512;
 const CHECKPOINT_TESTS = 65_536;
 
 /**
- * Bits of the rows that pass, deleted ones included (the caller masks them). The array is the caller's own.
+ * Bits of the rows that pass, deleted ones included (the caller masks them). Not to be changed: the cache may have them, too.
  * Pure but for the cache. Reads payloads only of rows that no index decides. Errors: what `source.checkpoint` and `source.claim` throw.
  */
 export function evaluateFilter(filter: Filter, source: FilterSource, cache?: ConditionCache): Uint32Array {
@@ -74,11 +75,12 @@ export function evaluateFilter(filter: Filter, source: FilterSource, cache?: Con
   cache.asked(cached !== undefined);
   const from = cached === undefined ? 0 : Math.min(cached.rows, source.rows);
   source.notes?.cached(cached === undefined ? 'miss' : from === source.rows ? 'hit' : 'extended');
+  if (cached?.rows === source.rows) return cached.bits;
   if (cached !== undefined && from === source.rows) return firstRows(cached.bits, source.rows);
   const bits = evaluateFrom(filter, source, cache, from);
   if (cached !== undefined) unite(bits, cached.bits);
   cache.set(key, { rows: source.rows, bits });
-  return bits.slice();
+  return bits;
 }
 
 /**
@@ -501,26 +503,15 @@ function conditionKey(condition: Condition, source: FilterSource): string | unde
 }
 
 function keyOf(kind: string, value: Filter | Condition, source: FilterSource): string | undefined {
-  let length = 0;
-  try {
-    const text = JSON.stringify(value, (_name, member: unknown) => {
-      // A list is cut short before it is written out.
-      length += typeof member === 'string' ? member.length : 4;
-      if (length > CACHED_KEY_LENGTH_MAX) throw TOO_LONG;
-      // A bigint must not look like a string of digits.
-      return typeof member === 'bigint' ? { bigint: member.toString() } : member;
-    });
-    const keys = new Set<string>();
-    if ('kind' in value) collectKeys(value, '', keys);
-    else collectFilterKeys(value, '', keys);
-    return `${kind} ${text} ${[...keys].map((key) => `${key}=${schemaKey(key, source)}`).join(' ')}`;
-  } catch (error) {
-    if (error === TOO_LONG) return undefined;
-    throw error;
-  }
+  const text = cacheText(value, CACHED_KEY_LENGTH_MAX);
+  if (text === null) return undefined;
+  const keys = new Set<string>();
+  if ('kind' in value) collectKeys(value, '', keys);
+  else collectFilterKeys(value, '', keys);
+  let key = `${kind} ${text}`;
+  for (const field of keys) key += ` ${field}=${schemaKey(field, source)}`;
+  return key;
 }
-
-const TOO_LONG = new Error('key too long');
 
 /** Adds the full keys of all fields that a condition looks at. within: the array whose elements it is about, empty for the payload itself. */
 function collectKeys(condition: Condition, within: string, keys: Set<string>): void {
@@ -539,7 +530,12 @@ function collectFilterKeys(filter: Filter, within: string, keys: Set<string>): v
 /** Answers may change with an index: see `lookup.ts`. */
 function schemaKey(key: string, source: FilterSource): string {
   const schema = source.fieldSchema?.(key);
-  if (schema?.type === 'text') return JSON.stringify(schema);
-  if (schema !== undefined) return JSON.stringify([schema.type, schema.params?.lookup, schema.params?.range]);
-  return source.fieldIndex(key) === undefined ? '' : 'index';
+  if (schema === undefined) return source.fieldIndex(key) === undefined ? '' : 'index';
+  const known = schemaTexts.get(schema);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(schema.type === 'text' ? schema : [schema.type, schema.params?.lookup, schema.params?.range]);
+  schemaTexts.set(schema, text);
+  return text;
 }
+
+const schemaTexts = new WeakMap<FieldSchema, string>();

@@ -10,9 +10,9 @@ import { groupedOrder } from './reorder.js';
 /** Fewer bytes stay in the caches in any order. */
 const ORDERED_FROM_BYTES = 8 << 20;
 /** Rows that the tree is made from. */
-const SAMPLE_ROWS = 8192;
+const SAMPLE_ROWS = 2048;
 /** Splits from the root to a leaf. */
-const DEPTH_MAX = 10;
+const DEPTH_MAX = 8;
 /** Fewer rows of the sample are not split. */
 const LEAF_ROWS = 8;
 const ITERATIONS = 2;

@@ -6,7 +6,7 @@ import type { Admission } from '../../../vectors/kernel-api.js';
 import { filterBits } from './filter-source.js';
 import type { SegmentView, VectorReader } from './snapshot-view.js';
 
-/** Rows that pass the filter and have the vector, deleted ones included; null: all rows. Errors: `timeout`. */
+/** Rows that pass the filter and have the vector, deleted ones included; null: all rows. Not to be changed. Errors: `timeout`. */
 export function admittedBits(view: SegmentView, vector: VectorReader, filter: Filter | null): Uint32Array | null {
   const bits = ownBits(view, filter === null ? null : filterBits(view, filter));
   if (view.reader.allPresent(vector, view.rows)) return bits;
@@ -25,7 +25,7 @@ export function countedAdmission(view: SegmentView, bits: Uint32Array | null): {
 /** Without rows that are another shard's: plans are made by how many rows count. */
 function ownBits(view: SegmentView, bits: Uint32Array | null): Uint32Array | null {
   if (view.owned === null) return bits;
-  const own = bits ?? fullBits(view.rows);
+  const own = bits === null ? fullBits(view.rows) : bits.slice();
   intersect(own, view.owned);
   return own;
 }

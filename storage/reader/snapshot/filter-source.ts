@@ -14,7 +14,7 @@ import { type Explainer, explaining } from '../../explain/explainer.js';
 import { boundsIn, HeardFilter } from '../../explain/heard-filter.js';
 import { hasVector, type SegmentView } from './snapshot-view.js';
 
-/** Bits of the rows of the segment that pass, deleted ones included; the caller may keep them. Errors: `timeout`. */
+/** Bits of the rows of the segment that pass, deleted ones included. Not to be changed: filters that are asked again get the same. Errors: `timeout`. */
 export function filterBits(view: SegmentView, filter: Filter): Uint32Array {
   const explainer = explaining();
   if (explainer === null) return evaluateFilter(filter, new SegmentSource(view), view.reader.filters);

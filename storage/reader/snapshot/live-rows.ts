@@ -7,7 +7,7 @@ import { hasVector, type SegmentReader, type SegmentView } from './snapshot-view
 
 /** Bits of the live rows that pass; the caller may keep them. Errors: `timeout`. */
 export function liveBits(view: SegmentView, filter: Filter | null): Uint32Array {
-  const bits = filter === null ? fullBits(view.rows) : filterBits(view, filter);
+  const bits = filter === null ? fullBits(view.rows) : filterBits(view, filter).slice();
   if (view.owned !== null) intersect(bits, view.owned);
   if (!hasDeletedRows(view)) return bits;
   const { deletedAt } = view.reader;
