@@ -11,7 +11,7 @@ interface JoinExports {
   setJoinScratch(joined: number, touched: number): void;
   measureRows(from: number, to: number): void;
   joinRow(row: number, level: number, ef: number, most: number): void;
-  chooseLinks(row: number, level: number, keys: number, count: number): void;
+  chooseLinks(row: number, level: number, near: number, k: number): void;
   addLinks(row: number, level: number, incoming: number, count: number, most: number): void;
   healLinks(row: number, level: number, incoming: number, count: number, wanted: number): void;
 }
@@ -140,15 +140,14 @@ export class GraphJoiner {
     this.#words.fill(0, this.#bitsAt, this.#bitsAt + Math.ceil(this.place.rows / 32));
   }
 
-  /** Links a row anew to those chosen of `count` keys (i64, as in `kernels/heap.ts`) at byte `keys` of the memory. */
-  choose(row: number, level: number, keys: number, count: number): void {
-    this.#exports.chooseLinks(row, level, keys, count);
+  /** Links a row anew to those chosen of the `k` rows that `kernels/pairs.ts` keeps at byte `near` of the memory. */
+  choose(row: number, level: number, near: number, k: number): void {
+    this.#exports.chooseLinks(row, level, near, k);
   }
 
   /** Links back from rows to those of `rows` that link to them, and are not linked to by them. */
   async linkBack(rows: Uint32Array, level: number, pause: () => Promise<void>): Promise<void> {
-    const isWanted = (target: number, row: number) => !linksOf(this.#words, this.place.lists, target, level).includes(row);
-    await this.#linkBack(rows, level, { isWanted, most: this.#room(level) }, pause);
+    await this.#linkBack(rows, level, { isWanted: () => true, most: this.#room(level) }, pause);
   }
 
   /** Adds rows, none of which is there, to the links of a row; where they do not fit, `most` are chosen. */
@@ -169,48 +168,52 @@ export class GraphJoiner {
     this.#exports.healLinks(row, level, slot + scratch.results, some.length, lost);
   }
 
-  /** Join-J3: links from the rows that are wanted to those of `rows` that link to them. */
+  /** Join-J3: links from the rows that are wanted to those of `rows` that link to them, unless they have them. */
   async #linkBack(
     rows: Uint32Array,
     level: number,
-    { isWanted, most }: { readonly isWanted: (target: number, row: number) => boolean; readonly most: number },
+    { isWanted, most }: { readonly isWanted: (target: number) => boolean; readonly most: number },
     pause: () => Promise<void>,
   ): Promise<void> {
+    const { lists, rows: all } = this.place;
+    const words = this.#words;
     // Where the links to each row begin, and in the end where those to the next one do.
-    const starts = new Uint32Array(this.place.rows + 1);
-    this.#eachLink(rows, level, isWanted, (target) => {
-      starts[target + 1] = (starts[target + 1] as number) + 1;
+    const starts = new Uint32Array(all + 1);
+    this.#eachLink(rows, level, (target) => {
+      if (isWanted(target)) starts[target + 1] = (starts[target + 1] as number) + 1;
     });
-    for (let row = 0; row < this.place.rows; row++) starts[row + 1] = (starts[row + 1] as number) + (starts[row] as number);
+    for (let row = 0; row < all; row++) starts[row + 1] = (starts[row + 1] as number) + (starts[row] as number);
     const next = starts.slice();
-    const incoming = new Uint32Array(starts[this.place.rows] as number);
-    this.#eachLink(rows, level, isWanted, (target, row) => {
+    const incoming = new Uint32Array(starts[all] as number);
+    this.#eachLink(rows, level, (target, row) => {
+      if (!isWanted(target)) return;
       const at = next[target] as number;
       incoming[at] = row;
       next[target] = at + 1;
     });
-    for (let target = 0, worked = 0; target < this.place.rows; target++) {
+    /** Of each row the last target that had a link to it, and 1. */
+    const linkedBy = new Uint32Array(all);
+    for (let target = 0, worked = 0; target < all; target++) {
       const [from, to] = [starts[target] as number, starts[target + 1] as number];
       if (from === to) continue;
       if (worked++ % PAUSE_ROWS === 0) await pause();
-      this.addLinks(target, level, incoming.subarray(from, to), most);
+      const list = linkList(words, lists, target, level);
+      for (let at = list + 1, end = list + (words[list] as number); at <= end; at++) linkedBy[words[at] as number] = target + 1;
+      let count = from;
+      for (let at = from; at < to; at++) {
+        const row = incoming[at] as number;
+        if (linkedBy[row] !== target + 1) incoming[count++] = row;
+      }
+      if (count > from) this.addLinks(target, level, incoming.subarray(from, count), most);
     }
   }
 
-  /** Calls back with each link from one of the rows that is wanted. */
-  #eachLink(
-    rows: Uint32Array,
-    level: number,
-    isWanted: (target: number, row: number) => boolean,
-    take: (target: number, row: number) => void,
-  ): void {
+  /** Calls back with each link from one of the rows. */
+  #eachLink(rows: Uint32Array, level: number, take: (target: number, row: number) => void): void {
     const words = this.#words;
     for (const row of rows) {
       const list = linkList(words, this.place.lists, row, level);
-      for (let at = list + 1; at <= list + (words[list] as number); at++) {
-        const target = words[at] as number;
-        if (isWanted(target, row)) take(target, row);
-      }
+      for (let at = list + 1, end = list + (words[list] as number); at <= end; at++) take(words[at] as number, row);
     }
   }
 

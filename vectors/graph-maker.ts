@@ -13,17 +13,8 @@ import { align16, align64, scratchLayout } from './scratch.js';
 import { randomOf } from './seeded.js';
 
 interface PairExports {
-  setPairs(
-    codes: number,
-    stride: number,
-    block: number,
-    squares: number,
-    bounds: number,
-    query: number,
-    heaps: number,
-    counts: number,
-    k: number,
-  ): void;
+  setPairs(codes: number, stride: number, block: number, squares: number, bounds: number, query: number, near: number, k: number): void;
+  keepNone(rows: number): void;
   nearestLeaders(leaders: number, leaderCount: number, rows: number, count: number, each: number, best: number, out: number): void;
   meetAll(rows: number, count: number): void;
 }
@@ -46,6 +37,8 @@ const EF_USUAL = 100;
 const GROUPS_MAX = 48;
 /** Near rows that are kept for each link that a row has on upper levels; on level 0 it has twice as many. */
 export const NEAR_ROWS_OF_LINK = 3;
+/** The row, and how near it is. */
+export const NEAR_ROW_BYTES = 8;
 /** Of near groups, and of the rows of upper levels. */
 const SEED = 0x3c6e_f372;
 const PAUSE_ROWS = 1024;
@@ -98,9 +91,9 @@ export class GraphMaker {
    */
   async make(keys: Uint32Array, upper: BuiltGraph | null, pause: (done: number) => Promise<void>): Promise<BuiltGraph> {
     const { dim, m, rows } = this.options;
-    const { codes, heaps, scratch, slot, upper: upperAt, upperIndex } = this.#places;
-    // Lists of level 0 lie where the heaps are: a row's list ends before the heap of the next one begins.
-    const lists = { level0: heaps, m0: 2 * m, upperIndex, upper: upperAt, m };
+    const { codes, near, scratch, slot, upper: upperAt, upperIndex } = this.#places;
+    // Lists of level 0 lie where the near rows are: a row's list ends before the near rows of the next one begin.
+    const lists = { level0: near, m0: 2 * m, upperIndex, upper: upperAt, m };
     const words = new Uint32Array(this.memory.buffer);
     const levels = this.#writeUpper(upper);
     const maxLevel = upper === null ? 0 : upper.maxLevel + 1;
@@ -150,9 +143,9 @@ export class GraphMaker {
   async #meet(pause: (done: number) => Promise<void>): Promise<void> {
     const { efConstruct, m, rows } = this.options;
     const { buffer } = this.memory;
-    const { bounds, block, codes, counts, group, heaps, queries, squares } = this.#places;
-    new Uint32Array(buffer, counts, rows).fill(0);
-    this.#exports.setPairs(codes, this.stride, block, squares, bounds, queries, heaps, counts, heapKeys(m));
+    const { bounds, block, codes, group, near, queries, squares } = this.#places;
+    this.#exports.setPairs(codes, this.stride, block, squares, bounds, queries, near, nearRows(m));
+    this.#exports.keepNone(rows);
     const groupsEach = Math.min(GROUPS_MAX, Math.ceil((GROUPS_USUAL * efConstruct) / EF_USUAL));
     let met = 0;
     const progress = () => pause(Math.min(rows, Math.floor(met / groupsEach)));
@@ -177,11 +170,11 @@ export class GraphMaker {
   /** Ascending: see where the lists lie. */
   async #choose(joiner: GraphJoiner, pause: () => Promise<void>): Promise<void> {
     const { m, rows } = this.options;
-    const { counts, heaps } = this.#places;
-    const countOf = new Uint32Array(this.memory.buffer, counts, rows);
+    const { near } = this.#places;
+    const k = nearRows(m);
     for (let row = 0; row < rows; row++) {
       if (row % PAUSE_ROWS === 0) await pause();
-      joiner.choose(row, 0, heaps + row * 8 * heapKeys(m), countOf[row] as number);
+      joiner.choose(row, 0, near + row * NEAR_ROW_BYTES * k, k);
     }
   }
 }
@@ -190,9 +183,9 @@ function all(rows: number): Uint32Array {
   return Uint32Array.from({ length: rows }, (_, row) => row);
 }
 
-/** Near rows that are kept of each row: more than it has links at most, as not all are chosen. */
-function heapKeys(m: number): number {
-  return NEAR_ROWS_OF_LINK * m;
+/** Near rows that are kept of each row: more than it has links at most, as not all are chosen. A multiple of 4. */
+function nearRows(m: number): number {
+  return (NEAR_ROWS_OF_LINK * m + 3) & ~3;
 }
 
 type Places = ReturnType<typeof placesOf>;
@@ -211,18 +204,17 @@ function placesOf({ dim, m, rows }: MakerOptions) {
   const places = {
     scratch,
     codes: take(rows * stride + 64),
-    heaps: take(rows * heapKeys(m) * 8),
-    counts: take(rows * 4),
+    near: take(rows * nearRows(m) * NEAR_ROW_BYTES),
     upperIndex: take(rows * 4),
     upper: take((rows / m) * UPPER_LEVELS * (1 + m) * 4),
     slot: take(scratch.bytes),
     block: take(blockRows * stride + 64),
     squares: take(blockRows * 4),
     bounds: take(blockRows * 4),
-    queries: take(2 * stride * 2),
+    queries: take(2 * stride * 2 + 32),
     group: take(blockRows * 4),
     ranking: take(RANKED_ROWS * 4),
-    best: take(GROUPS_MAX * 4),
+    best: take(2 * GROUPS_MAX * 4),
     ranked: take(RANKED_ROWS * GROUPS_MAX * 4),
   };
   return { ...places, bytes };

@@ -7,7 +7,7 @@
  * 1. *repair*: a sealed segment whose graph, lists, codes or inverted index failed their checksum is built again from its vectors, at once.
  * 2. *fieldIndex*: a sealed segment that lacks the index of a field gets it, at once; the segment stays.
  * 3. *indexing*: due when the rows without a graph hold more than `indexing_threshold` KB of vectors (0: never).
- *    While an upload runs (a write within the last second) it waits, unless those rows reach 32 thresholds and half of
+ *    While an upload runs (a write within the last second, or the last eighth of the upload) it waits, unless those rows reach 32 thresholds and half of
  *    what is indexed already: a bulk upload then ends in one build instead of many, and a stream that never pauses
  *    scans no more than that. A build takes all rows without a graph, and folds in sealed segments from the smallest
  *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
@@ -53,7 +53,7 @@ import {
 import { itemBytes, segmentLayout, type VectorPlan } from '../../storage/segment/layout.js';
 import { vectorPlans } from '../../storage/segment/plans.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/threads/messages.js';
-import { NEAR_ROWS_OF_LINK } from '../../vectors/graph-maker.js';
+import { NEAR_ROW_BYTES, NEAR_ROWS_OF_LINK } from '../../vectors/graph-maker.js';
 
 export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
 
@@ -89,7 +89,7 @@ export interface PlanFacts {
   readonly runningSources: ReadonlySet<number>;
   /** One of them is a merge. Default: none is. */
   readonly isMerging?: boolean;
-  /** Since when the rows that have no graph, and are no sources of builds, have gathered. Default: since now. */
+  /** Since when the rows that have no graph, and are no sources of builds, have gathered. Default: it is not known. */
   readonly gatheringSinceMs?: number;
   /** The most bytes of vectors that a result of several segments should have where memory is short. Default: any. */
   readonly resultBytesMax?: number;
@@ -102,8 +102,11 @@ export interface TooLargeBuild {
   readonly results: number;
 }
 
-/** An upload runs until this long after its last write. */
+/** An upload runs until this long after its last write, at most. */
 export const QUIET_MS = 1000;
+/** One of rows that are to be indexed has paused sooner, if it is short: when nothing came for a part of the time in which they have gathered. */
+const PAUSE_SHARE = 1 / 8;
+const PAUSE_MS_MIN = 300;
 /** Merging is not urgent: it waits longer. */
 export const MERGE_QUIET_MS = 5000;
 /** Unindexed bytes, in thresholds, beyond which indexing waits for no pause. */
@@ -228,10 +231,15 @@ function planPaced(world: World): OptimizationPlan | undefined {
   if (threshold === 0 || world.quietMs >= QUIET_MS) return undefined;
   const unindexed = unindexedOf(world);
   const bytes = sum(unindexed);
-  const gatheredMs = facts.nowMs - (facts.gatheringSinceMs ?? facts.nowMs);
-  const pacedBytes = (gatheredMs / 1000) * PACED_BYTES_PER_CPU * facts.cpus;
-  if (bytes <= threshold || gatheredMs < PACED_GATHER_MS || bytes > pacedBytes) return undefined;
+  const sinceMs = gatheredMs(facts, 0);
+  const pacedBytes = (sinceMs / 1000) * PACED_BYTES_PER_CPU * facts.cpus;
+  if (bytes <= threshold || sinceMs < PACED_GATHER_MS || bytes > pacedBytes) return undefined;
   return { ...settledBuild(unindexed, world), beside: true };
+}
+
+/** For how long rows without a graph have gathered. */
+function gatheredMs({ gatheringSinceMs, nowMs }: PlanFacts, unknown: number): number {
+  return gatheringSinceMs === undefined ? unknown : nowMs - gatheringSinceMs;
 }
 
 function planIndexing(world: World): OptimizationPlan | undefined {
@@ -242,7 +250,8 @@ function planIndexing(world: World): OptimizationPlan | undefined {
   if (outgrown && (world.building || world.quietMs < QUIET_MS)) return settledBuild(unindexed, world);
   if (world.building) return undefined;
   const hidden = unindexed.some((segment) => segment.deferred);
-  if (world.quietMs < QUIET_MS && !hidden) return { kind: 'none', wakeAfterMs: QUIET_MS - world.quietMs, waitingFor: 'indexing' };
+  const pauseMs = Math.min(QUIET_MS, Math.max(PAUSE_MS_MIN, PAUSE_SHARE * gatheredMs(world.facts, QUIET_MS / PAUSE_SHARE)));
+  if (world.quietMs < pauseMs && !hidden) return { kind: 'none', wakeAfterMs: Math.ceil(pauseMs - world.quietMs), waitingFor: 'indexing' };
   return buildOf('indexing', folded(unindexed, world), world);
 }
 
@@ -449,7 +458,7 @@ function buildBytes(sources: readonly SegmentStats[], world: World): number {
 /** Bytes that near rows of a row take while a graph is made of pairs; graphs are made one after the other. */
 function nearRowsBytes({ config: { hnsw_config, params } }: World): number {
   const linksOf = Array.from(vectorsByName(params.vectors).values(), (vector) => vector.hnsw_config?.m ?? hnsw_config.m);
-  return 8 * NEAR_ROWS_OF_LINK * Math.max(0, ...linksOf);
+  return NEAR_ROW_BYTES * NEAR_ROWS_OF_LINK * Math.max(0, ...linksOf);
 }
 
 /** Ascending. */

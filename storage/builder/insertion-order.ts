@@ -9,7 +9,7 @@ import { groupedOrder } from './reorder.js';
 
 /** Fewer bytes stay in the caches in any order. */
 const ORDERED_FROM_BYTES = 8 << 20;
-/** Rows that the tree is made from. */
+/** Rows that the tree is made from. Four times as many, for four times as many leaves, took 54 µs of CPU a row instead of 25 (MNIST, 30,000 × 784), and changed no recall. */
 const SAMPLE_ROWS = 2048;
 /** Splits from the root to a leaf. */
 const DEPTH_MAX = 8;

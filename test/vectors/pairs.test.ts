@@ -7,7 +7,8 @@ import { testSeed } from '../seed.js';
 const ROWS = 90;
 const DIM = 21;
 const STRIDE = 32;
-const K = 7;
+const K = 8;
+const NO_ROW = 0xffff_ffff;
 
 /** Rows on few values, so that many are as near as others. */
 class Scene {
@@ -15,6 +16,7 @@ class Scene {
   readonly codes: Uint8Array;
   readonly exports: {
     setPairs(...places: number[]): void;
+    keepNone(rows: number): void;
     nearestLeaders(leaders: number, leaderCount: number, rows: number, count: number, each: number, best: number, out: number): void;
     meetAll(rows: number, count: number): void;
   };
@@ -27,7 +29,8 @@ class Scene {
     this.codes = new Uint8Array(memory.buffer, AT.codes, ROWS * STRIDE);
     for (let row = 0; row < ROWS; row++)
       for (let i = 0; i < DIM; i++) this.codes[row * STRIDE + i] = 255 - random.integer(values) * Math.floor(255 / values);
-    this.exports.setPairs(AT.codes, STRIDE, AT.block, AT.squares, AT.bounds, AT.query, AT.heaps, AT.counts, K);
+    this.exports.setPairs(AT.codes, STRIDE, AT.block, AT.squares, AT.bounds, AT.query, AT.near, K);
+    this.exports.keepNone(ROWS);
   }
 
   score(one: number, other: number): number {
@@ -47,15 +50,11 @@ class Scene {
 
   /** Best first; of rows as near, the smaller first. */
   kept(row: number): readonly [number, number][] {
-    const count = new Uint32Array(this.memory.buffer, AT.counts, ROWS)[row] as number;
-    const keys = Array.from(new BigInt64Array(this.memory.buffer, AT.heaps + row * K * 8, count)).sort((one, other) =>
-      one < other ? 1 : -1,
-    );
-    return keys.map((key) => {
-      const ordered = Number(key >> 32n);
-      const bits = Int32Array.of(ordered ^ ((ordered >> 31) & 0x7fff_ffff));
-      return [~Number(BigInt.asIntN(32, key)) >>> 0, new Float32Array(bits.buffer)[0] as number];
-    });
+    const place = AT.near + row * K * 8;
+    const rows = new Uint32Array(this.memory.buffer, place, K);
+    const scores = new Float32Array(this.memory.buffer, place + K * 4, K);
+    const kept = Array.from(rows, (other, n) => [other, scores[n] as number] as [number, number]);
+    return kept.filter(([other]) => other !== NO_ROW).sort(([one, near], [other, nearer]) => nearer - near || one - other);
   }
 
   nearest(row: number, met: Iterable<number>): readonly [number, number][] {
@@ -72,8 +71,7 @@ const AT = {
   squares: 16384,
   bounds: 20480,
   query: 24576,
-  heaps: 32768,
-  counts: 49152,
+  near: 32768,
   group: 53248,
   out: 57344,
   best: 61440,

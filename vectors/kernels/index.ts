@@ -9,7 +9,7 @@ export { maxSim } from './maxsim';
 export { maxSimCodes } from './maxsim-codes';
 export { maxSimTables, packTables } from './maxsim-tables';
 export { fillTables, nearestCentroids } from './quantized';
-export { meetAll, nearestLeaders, setPairs } from './pairs';
+export { keepNone, meetAll, nearestLeaders, setPairs } from './pairs';
 export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
 export { gather, rescore, scan, scanAll, scoreEach } from './scan';

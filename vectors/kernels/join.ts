@@ -36,6 +36,7 @@ const SEEDS: u32 = 24;
 /** `code` under dot products and L2: see `setMatrix`. */
 const CODE_DOT: i32 = 15;
 const CODE_L2: i32 = 16;
+const NO_ROW: u32 = 0xffff_ffff;
 
 let codes: usize = 0;
 let stride: usize = 0;
@@ -129,10 +130,17 @@ function extend(list: usize, had: u32, chosen: usize, limit: u32): void {
   store<u32>(list, total);
 }
 
-/** Links a row on one level that it has to those that are chosen (Join-J2) of the `count` keys (i64) at `keys`, fewer than a batch. What it had goes. */
-export function chooseLinks(row: u32, level: u32, keys: usize, count: u32): void {
+/**
+ * Links a row on one level that it has to those that are chosen (Join-J2) of the `k` rows at `near` (u32), behind which is how near each is (f32), as `pairs.ts`
+ * keeps them; fewer than a batch. What it had goes.
+ */
+export function chooseLinks(row: u32, level: u32, near: usize, k: u32): void {
+  const scores = near + ((<usize>k) << 2);
   candidateCount = 0;
-  for (let at: u32 = 0; at < count; at++) push<bool>(candidates, candidateCount++, load<i64>(keys + ((<usize>at) << 3)));
+  for (let at: usize = 0; at < (<usize>k) << 2; at += 4) {
+    const other = load<u32>(near + at);
+    if (other != NO_ROW) push<bool>(candidates, candidateCount++, keyOf(load<f32>(scores + at), other));
+  }
   choose(listOf(row, level), limitOf(level));
 }
 

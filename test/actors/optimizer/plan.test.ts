@@ -148,15 +148,26 @@ test('an upload that outgrows 32 thresholds is indexed while it runs, full segme
   assert.equal(plan([segment(9, 900_000), ...segments], { quietMs: 0 }), 'look again in 1000 ms: indexing waits for the upload to pause');
 });
 
+test('an upload has paused after an eighth of the time that it took, a second at most', () => {
+  // Faster than a paced stream.
+  const upload = (gatheredMs: number, quietMs: number) => plan([active(1, 200_000)], { gatheredMs, quietMs });
+  assert.equal(upload(100, 299), 'look again in 1 ms: indexing waits for the upload to pause');
+  assert.equal(upload(100, 300), 'indexing: 1 to one segment with a graph');
+  assert.equal(upload(4001, 500), 'look again in 1 ms: indexing waits for the upload to pause');
+  assert.equal(upload(4000, 500), 'indexing: 1 to one segment with a graph');
+  assert.equal(upload(60_000, 999), 'look again in 1 ms: indexing waits for the upload to pause');
+  assert.equal(upload(60_000, 1000), 'indexing: 1 to one segment with a graph');
+});
+
 test('a paced stream is indexed as soon as its rows exceed the threshold, beside other builds, and alone', () => {
-  const waits = 'look again in 1000 ms: indexing waits for the upload to pause';
+  const waits = (ms: number) => `look again in ${ms} ms: indexing waits for the upload to pause`;
   const stream = (gatheredMs: number, rows = 12_000) => plan([segment(1, 30_000), active(2, rows)], { quietMs: 0, gatheredMs });
   assert.equal(stream(5000), 'indexing: 2 to one segment with a graph');
-  assert.equal(stream(3999), waits, 'rows gather for four seconds');
+  assert.equal(stream(3999), waits(500), 'rows gather for four seconds');
   assert.equal(stream(5000, 10_000), 'nothing to do');
   // 2.5 MB a second are what two CPUs keep up with.
   assert.equal(stream(10_000, 24_000), 'indexing: 2 to one segment with a graph');
-  assert.equal(stream(10_000, 25_000), waits);
+  assert.equal(stream(10_000, 25_000), waits(1000));
   const beside = [segment(1, 30_000), full(2, 12_000), active(3, 12_000)];
   assert.equal(plan(beside, { quietMs: 0, gatheredMs: 5000, running: [1, 2] }), 'indexing: 3 to one segment with a graph');
   assert.equal(plan(beside, { quietMs: 0, gatheredMs: 500, running: [1, 2] }), 'nothing to do');
@@ -176,7 +187,7 @@ test('what a paced stream leaves is merged while it runs: four segments, none la
   const uploading = [1, 2, 3, 4].map((id) => segment(id, 12_000));
   assert.equal(
     plan([...uploading, active(9, 21_000)], { quietMs: 0, gatheredMs: 1000 }),
-    'look again in 1000 ms: indexing waits for the upload to pause',
+    'look again in 300 ms: indexing waits for the upload to pause',
   );
 });
 

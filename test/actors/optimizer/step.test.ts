@@ -71,11 +71,11 @@ test('an Idle optimizer asks for threads when there is a plan', () => {
 });
 
 test('an optimizer looks again when the upload may have paused', () => {
-  const uploading = sampleStats([dueSegment()], { lastWriteMs: LATER - 300 });
+  const uploading = sampleStats([dueSegment()], { lastWriteMs: LATER - 100 });
   const { state, effects } = stepOptimizer(idle, { kind: 'stats', stats: uploading, nowMs: LATER });
   assert.equal(state.kind, 'Idle');
-  assert.deepEqual(print(effects), ['wake 700']);
-  assert.equal(stepOptimizer(state, { kind: 'wake', nowMs: LATER + 700 }).state.kind, 'Waiting');
+  assert.deepEqual(print(effects), ['wake 200']);
+  assert.equal(stepOptimizer(state, { kind: 'wake', nowMs: LATER + 200 }).state.kind, 'Waiting');
 });
 
 test('rows of a paced stream are built once they have gathered for a while, with half of the CPUs, and those that come meanwhile gather anew', () => {
@@ -85,7 +85,7 @@ test('rows of a paced stream are built once they have gathered for a while, with
     nowMs,
   });
   const start = play(idle, statsAt(LATER, dueSegment({ id: 1 })));
-  assert.deepEqual(print(start.effects), ['wake 1000']);
+  assert.deepEqual(print(start.effects), ['wake 300']);
   const paced = play(start.state, statsAt(LATER + 60_000, dueSegment({ id: 1 })));
   assert.deepEqual(print(paced.effects), ['wake null', 'request 1: 2 threads for indexing: 1 to one segment with a graph']);
   const meanwhile = [dueSegment({ id: 1, building: true, frozen: true }), dueSegment({ id: 2 })];

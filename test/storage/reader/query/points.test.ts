@@ -202,3 +202,19 @@ test('scrolling past the time limit stops', async () => {
   assert.throws(() => read(fixture, 'scroll', { limit: 3000 }), isTimeout);
   assert.throws(() => read(fixture, 'count', { filter: { must: [{ key: 'n', match: { value: 1 } }] } }), isTimeout);
 });
+
+test('what a distance matrix leaves out of the rows that pass a filter is there for others who ask the same', async () => {
+  const fixture = fixtureOf({ a: { size: 2, distance: 'Dot' }, b: { size: 2, distance: 'Dot' } });
+  const points = Array.from({ length: 40 }, (_, id): TestPoint => {
+    const vector = [id, 1];
+    return { id, vectors: id % 4 === 0 ? { a: vector, b: vector } : { a: vector }, payload: { k: id % 2 } };
+  });
+  await fixture.addSealed(points.slice(0, 30), false);
+  fixture.addAppendable(points.slice(30));
+  const filter = { must: [{ key: 'k', match: { value: 0 } }] };
+  const count = () => value(fixture, 'count', { filter }).count;
+  assert.equal(count(), 20);
+  const { pairs }: { pairs: { a: number }[] } = value(fixture, 'matrixPairs', { sample: 40, limit: 1, using: 'b', filter });
+  assert.equal(new Set(pairs.map(({ a }) => a)).size, 10);
+  assert.equal(count(), 20);
+});
