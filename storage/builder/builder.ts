@@ -1,10 +1,11 @@
-/** Worker entry: carries out one `BuildJob` at a low OS priority and ends. See `ToBuilder` and `FromBuilder`. */
+/** Worker entry: carries out a `BuildJob` at a low OS priority, and ends or waits for the next one. See `ToBuilder` and `FromBuilder`. */
 
 import { setImmediate } from 'node:timers/promises';
 import { parentPort } from 'node:worker_threads';
 import { type ErrorFacts, errorFacts } from '../../protocols/errors.js';
 import { initChecksum } from '../disk/checksum.js';
 import { filePages } from '../memory/system-calls.js';
+import { collectGarbage } from '../threads/collect-garbage.js';
 import { lowerPriority } from '../threads/low-priority.js';
 import type { BuildJob, BuildResult, FromBuilder, ToBuilder } from '../threads/messages.js';
 import { beat } from '../threads/pulse.js';
@@ -20,7 +21,7 @@ const port = parentPort;
 const PROGRESS_MS = 100;
 
 let cancelled = false;
-let started = false;
+let working = false;
 
 port.on('message', (message: ToBuilder) => {
   switch (message.kind) {
@@ -28,18 +29,23 @@ port.on('message', (message: ToBuilder) => {
       cancelled = true;
       return;
     case 'build':
-      if (started) throw new Error('a builder takes one job');
-      started = true;
-      void work(message.job);
+      if (working) throw new Error('a builder does one job after the other');
+      working = true;
+      cancelled = false;
+      void work(message.job, message.stays);
       return;
     default:
       throw new Error(`unknown message ${JSON.stringify(message satisfies never)}`);
   }
 });
 
-async function work(job: BuildJob): Promise<void> {
-  post(await outcomeOf(job));
-  port.close();
+async function work(job: BuildJob, stays: boolean): Promise<void> {
+  const outcome = await outcomeOf(job);
+  working = false;
+  post(outcome);
+  if (!stays) port.close();
+  // What it has built would stay in memory with it. Only now, as its caller waits for the outcome.
+  else setTimeout(collectGarbage);
 }
 
 async function outcomeOf(job: BuildJob): Promise<FromBuilder> {

@@ -445,7 +445,7 @@ export class EnginePool implements ShardLogPort {
     await this.writerPool.closeReplicas();
     this.deadlines.stop();
     // The end of a thread that hangs is waited for, too, and only the watch finds it.
-    await Promise.all([this.readerPool.close(), this.writerPool.close(), this.gatherPool?.close()]);
+    await Promise.all([this.readerPool.close(), this.writerPool.close(), this.gatherPool?.close(), this.buildRuns.close()]);
     clearInterval(this.looking);
   }
 

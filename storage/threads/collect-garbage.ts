@@ -124,7 +124,8 @@ interface Collection {
 
 let exposed: ((how?: Collection) => void) | undefined;
 
-function collectGarbage(): void {
+/** Collects at once. It stops this thread. */
+export function collectGarbage(): void {
   exposed ??= exposeCollection();
   exposed();
 }

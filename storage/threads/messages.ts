@@ -631,7 +631,8 @@ export interface BuildReport {
   }[];
 }
 
-export type ToBuilder = { readonly kind: 'build'; readonly job: BuildJob } | { readonly kind: 'cancel' };
+/** stays: the thread waits for another job once it has answered, one job after the other; else it ends. */
+export type ToBuilder = { readonly kind: 'build'; readonly job: BuildJob; readonly stays: boolean } | { readonly kind: 'cancel' };
 
 export type FromBuilder =
   | { readonly kind: 'progress'; readonly done: number; readonly total: number; readonly stage: string }

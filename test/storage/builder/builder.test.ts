@@ -49,7 +49,7 @@ async function runBuilder(
     messages.push(message);
     react(message, post);
   });
-  post({ kind: 'build', job });
+  post({ kind: 'build', job, stays: false });
   await new Promise((resolve, reject) => worker.on('exit', resolve).on('error', reject));
   return messages;
 }
@@ -81,6 +81,26 @@ test('a builder that is told to stop leaves nothing behind', async () => {
     fs.readdirSync(path.join(folder, 'segments')).filter((name) => name.startsWith('21')),
     [],
   );
+});
+
+test('a builder that stays does the next job, also after one that was cancelled', async () => {
+  const worker = new Worker(new URL('../../../storage/builder/builder.js', import.meta.url));
+  const done = (job: BuildJob, cancels: boolean) =>
+    new Promise<FromBuilder>((resolve, reject) => {
+      worker.removeAllListeners('message');
+      worker.on('error', reject).on('message', (message: FromBuilder) => {
+        if (message.kind !== 'progress') resolve(message);
+        else if (cancels) worker.postMessage({ kind: 'cancel' });
+      });
+      worker.postMessage({ kind: 'build', job, stays: true });
+    });
+  assert.equal((await done(sealedJob({ segmentIds: [22] }), true)).kind, 'cancelled');
+  for (const id of [23, 24]) {
+    const last = await done(sealedJob({ segmentIds: [id] }), false);
+    assert.ok(last.kind === 'result', JSON.stringify(last));
+    assert.equal(onlyBuilt(last.result).handle.id, id);
+  }
+  await worker.terminate();
 });
 
 test('a fieldIndex job adds indexes to its source and keeps the memory', async () => {

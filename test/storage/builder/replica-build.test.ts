@@ -64,7 +64,7 @@ async function build(job: BuildJob): Promise<BuildResult & BuiltSegment> {
     worker.on('error', reject).on('message', (message: FromBuilder) => {
       if (message.kind !== 'progress') resolve(message);
     });
-    worker.postMessage({ kind: 'build', job });
+    worker.postMessage({ kind: 'build', job, stays: false });
   });
   assert.ok(last.kind === 'result', JSON.stringify(last));
   return { ...last.result, ...onlyBuilt(last.result) };

@@ -121,10 +121,22 @@ test('a cancelled build changes nothing, and its sources can be built from again
   assert.deepEqual(await read('count', {}), { count: 1197 });
   await pool.build(key, plan, () => {}, new AbortController().signal);
   assert.deepEqual(await read('count', {}), { count: 1197 });
-  assert.deepEqual(
-    pool.depths().workers.filter(({ kind }) => kind === 'builder'),
-    [],
-  );
+});
+
+test('the thread of a build that begins soon after another one stays, and does the next one', async () => {
+  const builders = () => {
+    const workers = pool.depths().workers.filter(({ kind }) => kind === 'builder');
+    return workers.map(({ depth, name, processed }) => ({ depth, name, processed }));
+  };
+  const [before] = builders();
+  assert.ok(before !== undefined);
+  const segments = pool.stats(key)?.segments.map(({ id }) => id) as number[];
+  const plan = { plan: 'segment' as const, segments, missingFields: [], withGraph: true, threads: 1, niceness: 0 };
+  const during: object[] = [];
+  await pool.build(key, plan, () => during.push(builders()), new AbortController().signal);
+  assert.deepEqual(during[0], [{ ...before, depth: 1 }]);
+  assert.deepEqual(builders(), [{ ...before, depth: 0, processed: before.processed + 1 }]);
+  assert.deepEqual(await read('count', {}), { count: 1197 });
 });
 
 test('a read past its deadline is answered at once, and its reader stops soon', async () => {
