@@ -95,6 +95,8 @@ function abortOpenWrites(): void {
 export class Environment<Name extends string = DatabaseName> implements Reading<Name> {
   readonly folder: string;
   readonly file: string;
+  /** Int32 [1], shared with threads that read: another number after each commit, before anybody is told of it. */
+  readonly commits = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   /** Nothing was ever committed to it before. */
   readonly isNew: boolean;
   private root: Root;
@@ -173,6 +175,7 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
       throw this.notCommitted(number, error);
     } finally {
       this.isWriting = false;
+      this.countCommit();
     }
     this.owned?.check();
     return result;
@@ -212,6 +215,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
             commit();
           } catch (error) {
             throw this.notCommitted(number, error);
+          } finally {
+            this.countCommit();
           }
           this.owned?.check();
         });
@@ -391,8 +396,14 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
       this.lostBy = error;
       throw this.closedToWrites(error);
     } finally {
+      this.countCommit();
       await root.close();
     }
+  }
+
+  /** Also after one that failed: who reads then looks at the file. */
+  private countCommit(): void {
+    Atomics.add(this.commits, 0, 1);
   }
 
   async close(): Promise<void> {

@@ -522,6 +522,7 @@ export class WriterPool {
       spec: message.spec,
       opening: message.opening,
       openCommit: message.openCommit,
+      commits: message.commits,
       fields: message.fields,
       set,
     });

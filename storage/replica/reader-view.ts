@@ -27,9 +27,12 @@ const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
 
 /** Reads of a replica. All reads between a `refresh` and the next one (or `release`) use one snapshot. */
 export interface ReplicaView {
-  /** Moves to the newest commit and returns its state. Errors: `storage`. */
-  refresh(): StateRecord;
-  /** Releases the snapshot. Call it when a request is done, as a held snapshot keeps LMDB from reusing old pages. */
+  /**
+   * Moves to the newest commit and returns its state. commits: the writer's count (`Environment.commits`). While it stays the same, the snapshot may be
+   * the one of a moment before. Errors: `storage`.
+   */
+  refresh(commits?: Int32Array): StateRecord;
+  /** Releases the snapshot, now or soon. Call it when a request is done, as a held snapshot keeps LMDB from reusing old pages. */
   release(): void;
   /** JSON text of a row's payload, `{}` for an empty one. Errors: `storage` if it is damaged. */
   payloadText(segment: number, row: number): Uint8Array;
@@ -55,8 +58,20 @@ export function openReplicaView(folder: string): ReplicaView {
   return new LmdbReplicaView(path.basename(folder) === 'lmdb' ? folder : path.join(folder, 'lmdb'));
 }
 
+/** A snapshot is held for so long while no commit comes (View-V7). */
+const HELD_MS = 10;
+
+interface HeldSnapshot {
+  readonly state: StateRecord;
+  readonly commits: Int32Array;
+  readonly count: number;
+  readonly untilMs: number;
+  readonly ends: NodeJS.Timeout;
+}
+
 class LmdbReplicaView implements ReplicaView {
   private reader: SnapshotReader;
+  private held: HeldSnapshot | null = null;
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
   private generation = -1;
   private fieldsGeneration = -1;
@@ -66,7 +81,13 @@ class LmdbReplicaView implements ReplicaView {
     this.reader = SnapshotReader.openReadOnly(folder);
   }
 
-  refresh(): StateRecord {
+  refresh(commits?: Int32Array): StateRecord {
+    const { held } = this;
+    if (held !== null && held.commits === commits && held.count === Atomics.load(commits, 0) && performance.now() < held.untilMs)
+      return held.state;
+    this.letGo();
+    // Before the snapshot: a commit between the two counts as one that it does not have.
+    const count = commits === undefined ? 0 : Atomics.load(commits, 0);
     let record = this.newestState();
     if (isLeftState(record)) {
       this.reopen();
@@ -74,7 +95,18 @@ class LmdbReplicaView implements ReplicaView {
     }
     const state = decodeReplicaState(record);
     this.generation = state.generation;
+    if (commits !== undefined) {
+      const ends = setTimeout(() => this.letGo(), HELD_MS);
+      ends.unref();
+      this.held = { state, commits, count, untilMs: performance.now() + HELD_MS, ends };
+    }
     return state;
+  }
+
+  private letGo(): void {
+    if (this.held !== null) clearTimeout(this.held.ends);
+    this.held = null;
+    this.reader.release();
   }
 
   private newestState(): Uint8Array {
@@ -93,7 +125,7 @@ class LmdbReplicaView implements ReplicaView {
   }
 
   release(): void {
-    this.reader.release();
+    if (this.held === null) this.reader.release();
   }
 
   payloadText(segment: number, row: number): Uint8Array {
@@ -135,10 +167,11 @@ class LmdbReplicaView implements ReplicaView {
       // Whoever reads next is told.
       rethrowBroken(error);
     }
-    this.release();
+    this.letGo();
   }
 
   async close(): Promise<void> {
+    this.letGo();
     await this.reader.close();
   }
 

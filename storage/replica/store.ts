@@ -51,9 +51,17 @@ import type { StaleBuckets } from './stale.js';
 import { type FilterScans, type ReplicaShape, Transaction, type TransactionHost } from './transaction.js';
 import type { Unfinished } from './unfinished.js';
 
+/** What readers have to know of a replica beside its segments. */
+export interface PublishedFacts {
+  readonly spec: ReplicaSpec;
+  readonly openCommit: number;
+  /** `Environment.commits`. */
+  readonly commits: Int32Array;
+}
+
 export interface ReplicaHooks {
   /** Publishes a new set of segments, before the commit that makes it current. */
-  publish(spec: ReplicaSpec, openCommit: number, fields: ReadonlyMap<string, FieldSchema>, set: SegmentSet): void;
+  publish(facts: PublishedFacts, fields: ReadonlyMap<string, FieldSchema>, set: SegmentSet): void;
   /** The set of this generation is committed. */
   published(generation: number): void;
   /** Reports a problem that no answer tells. */
@@ -524,7 +532,8 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
   }
 
   publish(set: SegmentSet, fields: ReadonlyMap<string, FieldSchema>): void {
-    this.hooks.publish(this.spec, this.openCommit, fields, set);
+    const { environment, openCommit, spec } = this;
+    this.hooks.publish({ spec, openCommit, commits: environment.commits }, fields, set);
   }
 
   // ---------------------------------------------------------------- the rest

@@ -282,6 +282,8 @@ export type ToReader =
       /** Differs from that of every other opening of a replica: sets of one have the same memories. */
       readonly opening: number;
       readonly openCommit: number;
+      /** `Environment.commits` of its writer. */
+      readonly commits: Int32Array;
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SentSet;
     }
@@ -484,6 +486,7 @@ export type FromWriter =
       /** As in `open`. */
       readonly opening: number;
       readonly openCommit: number;
+      readonly commits: Int32Array;
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SentSet;
     }

@@ -514,8 +514,7 @@ export class ReplicaWriter implements KeptLog {
   private hooks(opening: number): ReplicaHooks {
     const { port, key } = this;
     return {
-      publish: (spec, openCommit, fields, set) =>
-        port.post({ kind: 'publish', spec, opening, openCommit, fields, set: port.pack({ key, opening }, set) }),
+      publish: (facts, fields, set) => port.post({ kind: 'publish', ...facts, opening, fields, set: port.pack({ key, opening }, set) }),
       published: (generation) => port.post({ kind: 'published', key, generation }),
       warn: (text) => port.warn(`replica ${key}: ${text}`),
       now: () => port.now(),

@@ -88,6 +88,7 @@ export class ReplicaReader {
   private spec: ReplicaSpec;
   private opening = -1;
   private openCommit = 0;
+  private commits: Int32Array | undefined;
   private fields: ReadonlyMap<string, FieldSchema> = new Map();
   private vectors: ReadonlyMap<string, VectorParams> = new Map();
   private sparse: ReadonlyMap<string, SparseVectorParams> = new Map();
@@ -115,6 +116,7 @@ export class ReplicaReader {
     }
     this.opening = message.opening;
     this.openCommit = message.openCommit;
+    this.commits = message.commits;
     this.place = message.place;
     this.spec = message.spec;
     this.fields = message.fields;
@@ -151,7 +153,7 @@ export class ReplicaReader {
     this.context.uses.note(this.place);
     this.view ??= openReplicaView(this.spec.folder);
     const { view } = this;
-    const state = view.refresh();
+    const state = view.refresh(this.commits);
     const set = this.sets.get(state.generation);
     if (set === undefined) {
       view.release();

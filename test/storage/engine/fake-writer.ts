@@ -35,6 +35,7 @@ function publish(key: string): void {
     spec: specs.get(key) as ReplicaSpec,
     opening: 1,
     openCommit: 1,
+    commits: new Int32Array(new SharedArrayBuffer(4)),
     fields: new Map(),
     set: { generation, segments: [] },
   });

@@ -103,6 +103,7 @@ function setOf(generation: number): Attach {
     spec,
     opening: 1,
     openCommit: 0,
+    commits: new Int32Array(1),
     fields: new Map(),
     set: { generation, segments: [] },
   };

@@ -114,8 +114,7 @@ export class Observed {
   private async openStore(): Promise<void> {
     this.openings++;
     this.store = await ReplicaStore.open(specOf(this.folder, this.config), null, {
-      publish: (spec, openCommit, fields, set) =>
-        this.reader.attach({ kind: 'attach', spec, place: 0, opening: this.openings, openCommit, fields, set }),
+      publish: (facts, fields, set) => this.reader.attach({ kind: 'attach', ...facts, place: 0, opening: this.openings, fields, set }),
       published: () => {},
       warn: (message) => this.warnings.push(message),
       now: () => 1,

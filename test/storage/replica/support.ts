@@ -103,7 +103,7 @@ export class Replica {
   ): Promise<Replica> {
     const replica = new Replica(spec);
     const hooks: ReplicaHooks = {
-      publish: (_spec, _openCommit, fields, set) => {
+      publish: (_facts, fields, set) => {
         replica.sets.set(set.generation, set);
         replica.fields = fields;
       },

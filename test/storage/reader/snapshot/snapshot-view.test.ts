@@ -45,6 +45,7 @@ const attach = (generation: number, segments: readonly ReturnType<typeof makeApp
     spec,
     opening: openCommit,
     openCommit,
+    commits: environment.commits,
     fields: new Map(),
     set: { generation, segments: segments.map(({ handle }) => handle) },
   });
