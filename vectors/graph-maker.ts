@@ -36,9 +36,9 @@ const GROUPS_USUAL = 10;
 const EF_USUAL = 100;
 const GROUPS_MAX = 48;
 /** Near rows that are kept for each link that a row has on upper levels; on level 0 it has twice as many. */
-export const NEAR_ROWS_OF_LINK = 3;
+const NEAR_ROWS_OF_LINK = 3;
 /** The row, and how near it is. */
-export const NEAR_ROW_BYTES = 8;
+const NEAR_ROW_BYTES = 8;
 /** Of near groups, and of the rows of upper levels. */
 const SEED = 0x3c6e_f372;
 const PAUSE_ROWS = 1024;
@@ -174,7 +174,7 @@ export class GraphMaker {
     const k = nearRows(m);
     for (let row = 0; row < rows; row++) {
       if (row % PAUSE_ROWS === 0) await pause();
-      joiner.choose(row, 0, near + row * NEAR_ROW_BYTES * k, k);
+      joiner.choose(row, 0, near + row * nearRowsBytes(m), k);
     }
   }
 }
@@ -186,6 +186,11 @@ function all(rows: number): Uint32Array {
 /** Near rows that are kept of each row: more than it has links at most, as not all are chosen. A multiple of 4. */
 function nearRows(m: number): number {
   return (NEAR_ROWS_OF_LINK * m + 3) & ~3;
+}
+
+/** Bytes that near rows of a row take while its graph is made. */
+export function nearRowsBytes(m: number): number {
+  return NEAR_ROW_BYTES * nearRows(m);
 }
 
 type Places = ReturnType<typeof placesOf>;
@@ -204,7 +209,7 @@ function placesOf({ dim, m, rows }: MakerOptions) {
   const places = {
     scratch,
     codes: take(rows * stride + 64),
-    near: take(rows * nearRows(m) * NEAR_ROW_BYTES),
+    near: take(rows * nearRowsBytes(m)),
     upperIndex: take(rows * 4),
     upper: take((rows / m) * UPPER_LEVELS * (1 + m) * 4),
     slot: take(scratch.bytes),

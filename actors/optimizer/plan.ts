@@ -53,7 +53,7 @@ import {
 import { itemBytes, segmentLayout, type VectorPlan } from '../../storage/segment/layout.js';
 import { vectorPlans } from '../../storage/segment/plans.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/threads/messages.js';
-import { NEAR_ROW_BYTES, NEAR_ROWS_OF_LINK } from '../../vectors/graph-maker.js';
+import { nearRowsBytes } from '../../vectors/graph-maker.js';
 
 export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
 
@@ -452,13 +452,13 @@ function buildOf(reason: BuildReason, sources: readonly SegmentStats[], world: W
 
 /** The results with their codes and scratch, and a copy of the vectors with its graph, and near rows of each, while that is built. */
 function buildBytes(sources: readonly SegmentStats[], world: World): number {
-  return sumLive(sources) * VECTORS_FACTOR + liveRows(sources) * (2 * rowOverheadBytes(world) + nearRowsBytes(world));
+  return sumLive(sources) * VECTORS_FACTOR + liveRows(sources) * (2 * rowOverheadBytes(world) + nearBytes(world));
 }
 
 /** Bytes that near rows of a row take while a graph is made of pairs; graphs are made one after the other. */
-function nearRowsBytes({ config: { hnsw_config, params } }: World): number {
+function nearBytes({ config: { hnsw_config, params } }: World): number {
   const linksOf = Array.from(vectorsByName(params.vectors).values(), (vector) => vector.hnsw_config?.m ?? hnsw_config.m);
-  return NEAR_ROW_BYTES * NEAR_ROWS_OF_LINK * Math.max(0, ...linksOf);
+  return nearRowsBytes(Math.max(0, ...linksOf));
 }
 
 /** Ascending. */

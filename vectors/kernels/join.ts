@@ -27,6 +27,7 @@ import {
   visited,
 } from './graph';
 import { dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
+import { NO_ROW } from './pairs';
 import { scoreScattered, setMatrix } from './score';
 
 /** Part of a distance (of its square, of angles of 1 minus the cosine) below which another one is clearly less. */
@@ -36,7 +37,6 @@ const SEEDS: u32 = 24;
 /** `code` under dot products and L2: see `setMatrix`. */
 const CODE_DOT: i32 = 15;
 const CODE_L2: i32 = 16;
-const NO_ROW: u32 = 0xffff_ffff;
 
 let codes: usize = 0;
 let stride: usize = 0;

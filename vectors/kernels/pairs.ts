@@ -23,7 +23,8 @@ let query: usize = 0;
 let near: usize = 0;
 let k4: usize = 0;
 
-const NO_ROW: u32 = 0xffff_ffff;
+/** Stands where no row is kept. */
+export const NO_ROW: u32 = 0xffff_ffff;
 
 /** newK: a multiple of 4. */
 export function setPairs(
