@@ -28,7 +28,7 @@ export interface JoinablePart {
 
 export interface JoinPlace {
   readonly memory: WebAssembly.Memory;
-  /** Rows that the lists and the scratch have room for. */
+  /** Rows that the scratch has room for; where links are only chosen of those given, 0 with room for `JOIN_SCRATCH_ROWS`. */
   readonly rows: number;
   readonly lists: Omit<Graph, 'entryRow' | 'maxLevel'>;
   /** u8 [rows, stride], in bytes. zero: the code that stands for 0. */
@@ -53,6 +53,14 @@ export const JOIN_ZERO_MAX = 4096;
 const RESULTS_BYTES = 1 << 14;
 export const JOIN_BY_ANGLE_ROWS_MIN = RESULTS_BYTES / 4;
 const PAUSE_ROWS = 256;
+/** Rows that scratch has room for where links are chosen of those given. */
+export const JOIN_SCRATCH_ROWS = 2048;
+
+/** Links to each of some rows, in shared memory: to a row those from `from[starts[row]]` on, below `from[starts[row + 1]]`. */
+export interface IncomingLinks {
+  readonly starts: Uint32Array;
+  readonly from: Uint32Array;
+}
 
 /**
  * Results that a search for joining keeps: two fifths of what an insertion would. Of 160,000 × 128, most of them joined once or twice, walks with `ef` 16, 32, 64
@@ -122,10 +130,16 @@ export class GraphJoiner {
         this.#exports.joinRow(reach[at] as number, level, ef, this.#roomy(level));
       }
     // Only now: what searches go through must lead to rows of the larger graph alone.
-    for (const [level, reach] of reaches.entries())
-      await this.#linkBack(reach, level, { isWanted: (target) => this.isMarked(target), most: this.#roomy(level) }, () =>
-        pause(rows.length),
-      );
+    const all = this.place.rows;
+    const linkedBy = new Uint32Array(all);
+    for (const [level, reach] of reaches.entries()) {
+      const incoming = this.incomingOf(reach, level, (target) => this.isMarked(target));
+      linkedBy.fill(0);
+      for (let from = 0; from < all; from += PAUSE_ROWS) {
+        await pause(rows.length);
+        this.linkBackTo(from, Math.min(all, from + PAUSE_ROWS), incoming, linkedBy, level, this.#roomy(level));
+      }
+    }
     this.mark(rows);
     if (part.maxLevel > this.#maxLevel) this.#setEntry(part.entryRow, part.maxLevel);
   }
@@ -145,9 +159,50 @@ export class GraphJoiner {
     this.#exports.chooseLinks(row, level, near, k);
   }
 
-  /** Links back from rows to those of `rows` that link to them, and are not linked to by them. */
-  async linkBack(rows: Uint32Array, level: number, pause: () => Promise<void>): Promise<void> {
-    await this.#linkBack(rows, level, { isWanted: () => true, most: this.#room(level) }, pause);
+  /** Of all rows. */
+  incomingOf(rows: Uint32Array, level: number, isWanted: (target: number) => boolean = () => true): IncomingLinks {
+    const { rows: all } = this.place;
+    const starts = new Uint32Array(new SharedArrayBuffer(4 * (all + 1)));
+    this.#eachLink(rows, level, (target) => {
+      if (isWanted(target)) starts[target + 1] = (starts[target + 1] as number) + 1;
+    });
+    for (let row = 0; row < all; row++) starts[row + 1] = (starts[row + 1] as number) + (starts[row] as number);
+    const next = starts.slice();
+    const from = new Uint32Array(new SharedArrayBuffer(4 * (starts[all] as number)));
+    this.#eachLink(rows, level, (target, row) => {
+      if (!isWanted(target)) return;
+      const at = next[target] as number;
+      from[at] = row;
+      next[target] = at + 1;
+    });
+    return { starts, from };
+  }
+
+  /**
+   * Join-J3: links from the rows from `first` below `end` to those that link to them, unless they have them. most: links that are chosen where they do not fit.
+   * linkedBy: u32 [rows], of this thread alone: of each row the last that had a link to it, and 1. The rows' own incoming links are used up.
+   */
+  linkBackTo(
+    first: number,
+    end: number,
+    { from, starts }: IncomingLinks,
+    linkedBy: Uint32Array,
+    level = 0,
+    most = this.#room(level),
+  ): void {
+    const words = this.#words;
+    for (let target = first; target < end; target++) {
+      const [at, to] = [starts[target] as number, starts[target + 1] as number];
+      if (at === to) continue;
+      const list = linkList(words, this.place.lists, target, level);
+      for (let link = list + 1, last = list + (words[list] as number); link <= last; link++) linkedBy[words[link] as number] = target + 1;
+      let fresh = at;
+      for (let link = at; link < to; link++) {
+        const row = from[link] as number;
+        if (linkedBy[row] !== target + 1) from[fresh++] = row;
+      }
+      if (fresh > at) this.addLinks(target, level, from.subarray(at, fresh), most);
+    }
   }
 
   /** Adds rows, none of which is there, to the links of a row; where they do not fit, `most` are chosen. */
@@ -166,46 +221,6 @@ export class GraphJoiner {
     const some = rows.subarray(0, INCOMING_MAX);
     this.#words.set(some, (slot + scratch.results) >>> 2);
     this.#exports.healLinks(row, level, slot + scratch.results, some.length, lost);
-  }
-
-  /** Join-J3: links from the rows that are wanted to those of `rows` that link to them, unless they have them. */
-  async #linkBack(
-    rows: Uint32Array,
-    level: number,
-    { isWanted, most }: { readonly isWanted: (target: number) => boolean; readonly most: number },
-    pause: () => Promise<void>,
-  ): Promise<void> {
-    const { lists, rows: all } = this.place;
-    const words = this.#words;
-    // Where the links to each row begin, and in the end where those to the next one do.
-    const starts = new Uint32Array(all + 1);
-    this.#eachLink(rows, level, (target) => {
-      if (isWanted(target)) starts[target + 1] = (starts[target + 1] as number) + 1;
-    });
-    for (let row = 0; row < all; row++) starts[row + 1] = (starts[row + 1] as number) + (starts[row] as number);
-    const next = starts.slice();
-    const incoming = new Uint32Array(starts[all] as number);
-    this.#eachLink(rows, level, (target, row) => {
-      if (!isWanted(target)) return;
-      const at = next[target] as number;
-      incoming[at] = row;
-      next[target] = at + 1;
-    });
-    /** Of each row the last target that had a link to it, and 1. */
-    const linkedBy = new Uint32Array(all);
-    for (let target = 0, worked = 0; target < all; target++) {
-      const [from, to] = [starts[target] as number, starts[target + 1] as number];
-      if (from === to) continue;
-      if (worked++ % PAUSE_ROWS === 0) await pause();
-      const list = linkList(words, lists, target, level);
-      for (let at = list + 1, end = list + (words[list] as number); at <= end; at++) linkedBy[words[at] as number] = target + 1;
-      let count = from;
-      for (let at = from; at < to; at++) {
-        const row = incoming[at] as number;
-        if (linkedBy[row] !== target + 1) incoming[count++] = row;
-      }
-      if (count > from) this.addLinks(target, level, incoming.subarray(from, count), most);
-    }
   }
 
   /** Calls back with each link from one of the rows. */

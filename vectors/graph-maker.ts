@@ -6,49 +6,20 @@
 
 import { type BuiltGraph, NO_ROW } from './built-graph.js';
 import { bridgeLevels, linkIslands } from './graph-bridges.js';
-import { GraphJoiner, JOIN_M0_MAX, linksOf } from './graph-joiner.js';
-import { kernelModule } from './kernels.js';
-import { GROUP_ROWS_MAX, LEADERS_MAX, nearGroups, RANKED_ROWS, type RankLeaders } from './near-groups.js';
-import { align16, align64, scratchLayout } from './scratch.js';
+import { GraphJoiner, linksOf } from './graph-joiner.js';
+import { GROUPS_MAX, listBytes, type MakerOptions, type MakerPlaces, nearRowsBytes, placesOf } from './maker-places.js';
+import { type MakerCrew, type MakerStep, MakerThread, rowsDone, stepCounts } from './maker-thread.js';
+import { nearParts } from './near-groups.js';
+import { align16 } from './scratch.js';
 import { randomOf } from './seeded.js';
 
-interface PairExports {
-  setPairs(codes: number, stride: number, block: number, squares: number, bounds: number, query: number, near: number, k: number): void;
-  keepNone(rows: number): void;
-  nearestLeaders(leaders: number, leaderCount: number, rows: number, count: number, each: number, best: number, out: number): void;
-  meetAll(rows: number, count: number): void;
-}
-
-export interface MakerOptions {
-  readonly rows: number;
-  readonly dim: number;
-  readonly m: number;
-  readonly efConstruct: number;
-}
-
-/** Squares of the distances of longer rows leave 32 bits. */
-const DIM_MAX = 16_384;
-/** Half of fewer would be too few links for the upper levels. */
-const M_MIN = 8;
-const MEMORY_BYTES_MAX = 2 ** 32;
 /** Groups that a row is in at `EF_USUAL` results of an insertion, as many more as there are more results. */
 const GROUPS_USUAL = 10;
 const EF_USUAL = 100;
-const GROUPS_MAX = 48;
-/** Near rows that are kept for each link that a row has on upper levels; on level 0 it has twice as many. */
-const NEAR_ROWS_OF_LINK = 3;
-/** The row, and how near it is. */
-const NEAR_ROW_BYTES = 8;
 /** Of near groups, and of the rows of upper levels. */
 const SEED = 0x3c6e_f372;
-const PAUSE_ROWS = 1024;
-/** Upper levels that a row of level 1 is on, on average, at most: 1.1 to 1.3 by chance. */
-const UPPER_LEVELS = 2;
-
-/** Whether such a graph can be made: it fits in a memory, and numbers in 32 bits. */
-export function canMake(options: MakerOptions): boolean {
-  return options.dim <= DIM_MAX && options.m >= M_MIN && 2 * options.m <= JOIN_M0_MAX && placesOf(options).bytes <= MEMORY_BYTES_MAX;
-}
+/** So many rows choose their links before several threads do: see `#choose`. */
+const FIRST_ROWS = 4096;
 
 /** Links of rows in the graph of upper levels, so that its level 0 fits into a list of `m`. */
 export function upperM(m: number): number {
@@ -56,7 +27,7 @@ export function upperM(m: number): number {
 }
 
 /** The rows of level 1 and above: one of each `m`, wherever it is among them, so that with rows in an order by place all places have some. */
-export function upperRows({ m, rows }: MakerOptions): Uint32Array {
+export function upperRows({ m, rows }: Pick<MakerOptions, 'm' | 'rows'>): Uint32Array {
   const random = randomOf(SEED);
   return Uint32Array.from({ length: Math.floor(rows / m) }, (_, part) => part * m + Math.floor(random() * m));
 }
@@ -67,22 +38,25 @@ export class GraphMaker {
   readonly stride: number;
   /** Codes of all rows, to be filled before the graph is made: u8 [rows, stride]. */
   readonly codes: Uint8Array;
-  readonly #exports: PairExports;
-  readonly #places: Places;
-  readonly #random = randomOf(SEED);
+  readonly #places: MakerPlaces;
+  readonly #thread: MakerThread;
 
-  /** makeMemory: a shared memory with room for so many bytes, all zero. */
+  /**
+   * makeMemory: a shared memory with room for so many bytes, all zero. crew: makes the graph, too; with this thread as many as the options say at most.
+   */
   constructor(
     private readonly options: MakerOptions,
     makeMemory: (bytes: number) => WebAssembly.Memory,
+    private readonly crew: MakerCrew | null = null,
   ) {
     const { dim, rows } = options;
     this.#places = placesOf(options);
     this.memory = makeMemory(this.#places.bytes);
     this.stride = align16(dim);
     this.codes = new Uint8Array(this.memory.buffer, this.#places.codes, rows * this.stride);
-    const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory: this.memory, expired: () => 0 } });
-    this.#exports = exports as unknown as PairExports;
+    const making = { memory: this.memory, options };
+    this.#thread = new MakerThread(making, 0);
+    crew?.begin(making);
   }
 
   /**
@@ -104,9 +78,9 @@ export class GraphMaker {
     });
     const pauseLast = () => pause(rows);
     await this.#meet(pause);
-    await this.#choose(joiner, pauseLast);
+    await this.#choose(pauseLast);
     const everyRow = all(rows);
-    await joiner.linkBack(everyRow, 0, pauseLast);
+    await this.#together({ kind: 'linkBack', incoming: joiner.incomingOf(everyRow, 0) }, pauseLast);
     const above = everyRow.filter((row) => (levels[row] as number) > 0);
     const bridged = { words, lists, rows: everyRow, above, entryRow, maxLevel };
     bridgeLevels(bridged);
@@ -141,86 +115,40 @@ export class GraphMaker {
 
   /** Finds near rows of each row. */
   async #meet(pause: (done: number) => Promise<void>): Promise<void> {
-    const { efConstruct, m, rows } = this.options;
-    const { buffer } = this.memory;
-    const { bounds, block, codes, group, near, queries, squares } = this.#places;
-    this.#exports.setPairs(codes, this.stride, block, squares, bounds, queries, near, nearRows(m));
-    this.#exports.keepNone(rows);
+    const { efConstruct, rows } = this.options;
+    const begin = () => pause(0);
+    await this.#together({ kind: 'begin' }, begin);
     const groupsEach = Math.min(GROUPS_MAX, Math.ceil((GROUPS_USUAL * efConstruct) / EF_USUAL));
-    let met = 0;
-    const progress = () => pause(Math.min(rows, Math.floor(met / groupsEach)));
-    const tools = { pause: progress, random: this.#random, rank: (...asked: Parameters<RankLeaders>) => this.#rank(...asked) };
-    for await (const some of nearGroups(all(rows), groupsEach, tools)) {
-      await progress();
-      new Uint32Array(buffer, group, some.length).set(some);
-      this.#exports.meetAll(group, some.length);
-      met += some.length;
-    }
+    const parts = await nearParts(all(rows), {
+      pause: begin,
+      random: randomOf(SEED),
+      rank: (leaders, some, each) => this.#thread.rank(leaders, some, each),
+    });
+    await this.#together({ kind: 'meet', parts, groupsEach }, (done) => pause(Math.min(rows, Math.floor(done / groupsEach))));
   }
 
-  #rank(leaders: Uint32Array, rows: Uint32Array, each: number): Uint32Array {
-    const { buffer } = this.memory;
-    const { best, group, ranked, ranking } = this.#places;
-    new Uint32Array(buffer, group, leaders.length).set(leaders);
-    new Uint32Array(buffer, ranking, rows.length).set(rows);
-    this.#exports.nearestLeaders(group, leaders.length, ranking, rows.length, each, best, ranked);
-    return new Uint32Array(buffer, ranked, rows.length * each).slice();
-  }
-
-  /** Ascending: see where the lists lie. */
-  async #choose(joiner: GraphJoiner, pause: () => Promise<void>): Promise<void> {
+  /**
+   * A row's list is written where near rows of earlier rows were, of about a third of its number. So rows choose in rounds: those rows have all chosen
+   * in the rounds before.
+   */
+  async #choose(pause: () => Promise<void>): Promise<void> {
     const { m, rows } = this.options;
-    const { near } = this.#places;
-    const k = nearRows(m);
-    for (let row = 0; row < rows; row++) {
-      if (row % PAUSE_ROWS === 0) await pause();
-      joiner.choose(row, 0, near + row * nearRowsBytes(m), k);
-    }
+    const growth = nearRowsBytes(m) / listBytes(m);
+    for (let from = 0, to = FIRST_ROWS; from < rows; from = to, to = Math.floor(from * growth))
+      await this.#together({ kind: 'choose', from, to: Math.min(rows, to) }, pause, from > 0);
+  }
+
+  /** Does a step with the crew. It hears how many rows are done. isShared: several threads may do it. */
+  async #together(step: MakerStep, pause: (done: number) => Promise<void>, isShared = true): Promise<void> {
+    const counts = stepCounts();
+    const others = (isShared ? this.crew?.work(step, counts) : null) ?? Promise.resolve();
+    // Where this thread gives up, nobody waits for them.
+    others.catch(() => {});
+    await this.#thread.work(step, counts, () => pause(rowsDone(counts)));
+    await others;
   }
 }
 
 function all(rows: number): Uint32Array {
   return Uint32Array.from({ length: rows }, (_, row) => row);
-}
-
-/** Near rows that are kept of each row: more than it has links at most, as not all are chosen. A multiple of 4. */
-function nearRows(m: number): number {
-  return (NEAR_ROWS_OF_LINK * m + 3) & ~3;
-}
-
-/** Bytes that near rows of a row take while its graph is made. */
-export function nearRowsBytes(m: number): number {
-  return NEAR_ROW_BYTES * nearRows(m);
-}
-
-type Places = ReturnType<typeof placesOf>;
-
-/** Where everything is in the memory, in bytes. */
-function placesOf({ dim, m, rows }: MakerOptions) {
-  let bytes = 1024;
-  const take = (more: number): number => {
-    const offset = bytes;
-    bytes += align64(more);
-    return offset;
-  };
-  const stride = align16(dim);
-  const blockRows = Math.max(GROUP_ROWS_MAX, LEADERS_MAX) + 4;
-  const scratch = scratchLayout(Math.max(rows, 2048), dim);
-  const places = {
-    scratch,
-    codes: take(rows * stride + 64),
-    near: take(rows * nearRowsBytes(m)),
-    upperIndex: take(rows * 4),
-    upper: take((rows / m) * UPPER_LEVELS * (1 + m) * 4),
-    slot: take(scratch.bytes),
-    block: take(blockRows * stride + 64),
-    squares: take(blockRows * 4),
-    bounds: take(blockRows * 4),
-    queries: take(2 * stride * 2 + 32),
-    group: take(blockRows * 4),
-    ranking: take(RANKED_ROWS * 4),
-    best: take(2 * GROUPS_MAX * 4),
-    ranked: take(RANKED_ROWS * GROUPS_MAX * 4),
-  };
-  return { ...places, bytes };
 }

@@ -23,18 +23,21 @@ const DEPTH_MAX = 4;
 export type RankLeaders = (leaders: Uint32Array, rows: Uint32Array, each: number) => Uint32Array;
 
 /**
- * Groups of rows, of which each row is in about `groupsEach`. Rows of a group are in no order; it is never empty, and has `GROUP_ROWS_MAX` rows at most.
+ * Parts of rows that are near each other, to be divided further one by one; so few rows are one part. A row is in `PARTS_EACH` of several. In shared memory.
  */
-export async function* nearGroups(rows: Uint32Array, groupsEach: number, tools: GroupingTools): AsyncGenerator<Uint32Array> {
-  if (rows.length <= GROUP_ROWS_MAX) {
-    if (rows.length > 0) yield rows;
-    return;
-  }
-  const work = new Division(tools);
-  if (rows.length <= 1.5 * PART_ROWS) yield* work.divide(rows, groupsEach, 0);
-  else
-    for (const part of await work.around(rows, PART_ROWS, PARTS_EACH))
-      yield* work.divide(part, Math.max(1, Math.round(groupsEach / PARTS_EACH)), 0);
+export async function nearParts(rows: Uint32Array, tools: GroupingTools): Promise<Uint32Array[]> {
+  if (rows.length <= 1.5 * PART_ROWS) return [rows];
+  return await new Division(tools).around(rows, PART_ROWS, PARTS_EACH, sharedRows);
+}
+
+/**
+ * Groups of the rows of one of `parts` parts, of which each row is in about `groupsEach` in all. Rows of a group are in no order; it is never empty, and has
+ * `GROUP_ROWS_MAX` rows at most.
+ */
+export async function* groupsOf(part: Uint32Array, parts: number, groupsEach: number, tools: GroupingTools): AsyncGenerator<Uint32Array> {
+  if (part.length > GROUP_ROWS_MAX)
+    yield* new Division(tools).divide(part, parts === 1 ? groupsEach : Math.max(1, Math.round(groupsEach / PARTS_EACH)), 0);
+  else if (part.length > 0) yield part;
 }
 
 export interface GroupingTools {
@@ -59,7 +62,7 @@ class Division {
   }
 
   /** The rows around each of some leaders that have any: a row is with the `wanted` leaders that are nearest to it, and a leader has `size` rows on average. */
-  async around(rows: Uint32Array, size: number, wanted: number): Promise<Uint32Array[]> {
+  async around(rows: Uint32Array, size: number, wanted: number, makeRows = ownRows): Promise<Uint32Array[]> {
     const { pause, random, rank } = this.tools;
     const count = Math.min(LEADERS_MAX, Math.ceil((rows.length * wanted) / size));
     const each = Math.min(wanted, count);
@@ -73,7 +76,7 @@ class Division {
       await pause();
       nearest.set(rank(leaders, rows.subarray(from, from + RANKED_ROWS), each), from * each);
     }
-    return gathered(rows, nearest, each, count);
+    return gathered(rows, nearest, each, count, makeRows);
   }
 
   /** Groups of rows in any order: another one each time, so that groups that hold the same rows overlap. */
@@ -86,16 +89,31 @@ class Division {
 /** Rows that are ranked at a time. */
 export const RANKED_ROWS = 1024;
 
-/** nearest: u16 [rows, each]: numbers of leaders. */
-function gathered(rows: Uint32Array, nearest: Uint16Array, each: number, leaders: number): Uint32Array[] {
-  const sizes = new Uint32Array(leaders);
-  for (const number of nearest) sizes[number] = (sizes[number] as number) + 1;
-  const groups = Array.from(sizes, (size) => new Uint32Array(size));
-  const filled = new Uint32Array(leaders);
+/** The rows of each leader that has any. nearest: u16 [rows, each]: numbers of leaders. */
+function gathered(
+  rows: Uint32Array,
+  nearest: Uint16Array,
+  each: number,
+  leaders: number,
+  makeRows: (count: number) => Uint32Array,
+): Uint32Array[] {
+  const ends = new Uint32Array(leaders + 1);
+  for (const number of nearest) ends[number + 1] = (ends[number + 1] as number) + 1;
+  for (let number = 0; number < leaders; number++) ends[number + 1] = (ends[number + 1] as number) + (ends[number] as number);
+  const all = makeRows(nearest.length);
+  const starts = ends.slice(0, leaders);
   for (const [at, number] of nearest.entries()) {
-    const place = filled[number] as number;
-    (groups[number] as Uint32Array)[place] = rows[Math.floor(at / each)] as number;
-    filled[number] = place + 1;
+    const place = ends[number] as number;
+    all[place] = rows[Math.floor(at / each)] as number;
+    ends[number] = place + 1;
   }
-  return groups.filter(({ length }) => length > 0);
+  return Array.from(starts, (start, number) => all.subarray(start, ends[number])).filter(({ length }) => length > 0);
+}
+
+function ownRows(count: number): Uint32Array {
+  return new Uint32Array(count);
+}
+
+function sharedRows(count: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(4 * count));
 }

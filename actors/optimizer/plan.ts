@@ -53,7 +53,7 @@ import {
 import { itemBytes, segmentLayout, type VectorPlan } from '../../storage/segment/layout.js';
 import { vectorPlans } from '../../storage/segment/plans.js';
 import type { ReplicaStats, SegmentStats } from '../../storage/threads/messages.js';
-import { nearRowsBytes } from '../../vectors/graph-maker.js';
+import { nearRowsBytes } from '../../vectors/maker-places.js';
 
 export type BuildReason = 'indexing' | 'merge' | 'reindex' | 'vacuum' | 'repair' | 'fieldIndex' | 'seal';
 

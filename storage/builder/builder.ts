@@ -12,6 +12,7 @@ import { beat } from '../threads/pulse.js';
 import { buildMissingFields } from './build-fields.js';
 import { buildSegments } from './build-segment.js';
 import { BuildCancelled, type BuildControl } from './control.js';
+import { GraphCrew } from './graph-crew.js';
 import { openPayloadSource } from './payload-source.js';
 
 if (parentPort === null) throw new Error('builder.js is a worker');
@@ -65,16 +66,25 @@ function factsOf(error: unknown): ErrorFacts {
 }
 
 async function build(job: BuildJob): Promise<BuildResult> {
-  const control = makeControl();
-  await control.checkpoint();
-  if (job.plan === 'fieldIndex') return buildMissingFields(job, control);
-  return buildSegments(job, openPayloadSource, control);
+  let crew: GraphCrew | null = null;
+  const control = makeControl(() => {
+    crew ??= new GraphCrew(job.threads - 1);
+    return crew;
+  });
+  try {
+    await control.checkpoint();
+    if (job.plan === 'fieldIndex') return await buildMissingFields(job, control);
+    return await buildSegments(job, openPayloadSource, control);
+  } finally {
+    await (crew as GraphCrew | null)?.close();
+  }
 }
 
-function makeControl(): BuildControl {
+function makeControl(crew: () => GraphCrew): BuildControl {
   let posted = 0;
   const pages = filePages();
   return {
+    crew,
     ...(pages === null ? {} : { pages }),
     async checkpoint() {
       await setImmediate();

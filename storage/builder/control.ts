@@ -1,5 +1,6 @@
 /** How a build is watched and stopped. */
 
+import type { MakerCrew } from '../../vectors/maker-thread.js';
 import type { FilePages } from '../memory/system-calls.js';
 
 export interface BuildControl {
@@ -8,6 +9,8 @@ export interface BuildControl {
   progress(stage: string, done: number, total: number): void;
   /** A clock in milliseconds. */
   now(): number;
+  /** Threads that make a large graph together with this one. Left out: there are none. */
+  readonly crew?: () => MakerCrew;
   /** Gives memory back: what is not needed any more, or is in a file, too. Left out where the process cannot. */
   readonly pages?: FilePages;
   /** Originals of so many bytes are worth leaving in a file meanwhile. Left out: large ones. */

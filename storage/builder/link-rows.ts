@@ -3,7 +3,9 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { Distance } from '../../protocols/model/collection.js';
 import type { BuiltGraph } from '../../vectors/built-graph.js';
-import { canMake, GraphMaker, type MakerOptions, upperM, upperRows } from '../../vectors/graph-maker.js';
+import { GraphMaker, upperM, upperRows } from '../../vectors/graph-maker.js';
+import { canMake, type MakerOptions } from '../../vectors/maker-places.js';
+import type { MakerCrew } from '../../vectors/maker-thread.js';
 import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { sharedMemory } from '../segment/shared-memory.js';
 import type { SegmentDraft } from './build-vectors.js';
@@ -14,10 +16,8 @@ import { insertionOrder } from './insertion-order.js';
 import { broughtFloats, readSignedCodes } from './matrix.js';
 
 const SLICE_ROWS = 2048;
-/** With more threads usearch is done before one thread that makes a graph of pairs, for two to three times the work; */
-const MAKER_THREADS_MAX = 3;
-/** so few rows take one thread some seconds, and what is saved is worth more to searches. */
-const MAKER_ROWS_ANYWAY = 40_000;
+/** A thread that helps takes some 50 ms to begin; so few rows take one thread alone half a second. */
+const CREW_ROWS_MIN = 15_000;
 
 /** How one vector's graph is to be built. */
 export interface GraphTask {
@@ -67,8 +67,7 @@ export function letGoGraph({ memory }: BuiltGraph, { pages }: BuildControl): voi
 
 /** Whether the graph of so many rows can, and should, be made of pairs. */
 export function canLinkByPairs(vector: VectorLayout, rows: number, task: BuildTask): boolean {
-  const isDoneSooner = task.threads <= MAKER_THREADS_MAX || rows <= MAKER_ROWS_ANYWAY;
-  return isDoneSooner && codesFor(vector, task) !== null && canMake({ ...task, rows, dim: vector.dim });
+  return codesFor(vector, task) !== null && canMake({ ...task, rows, dim: vector.dim });
 }
 
 /** The graph of pairs; null: there is no memory for it, which is more than insertions take. */
@@ -81,8 +80,9 @@ async function makeGraph(
 ): Promise<BuiltGraph | null> {
   const { dim } = vector;
   const from = codesFor(vector, task) as CodesPlace;
-  const options = { ...task, rows: order.length, dim };
-  const maker = makerOf(options);
+  const crew = task.threads > 1 && order.length >= CREW_ROWS_MIN ? (control.crew?.() ?? null) : null;
+  const options = { ...task, rows: order.length, dim, threads: 1 + (crew?.size ?? 0) };
+  const maker = makerOf(options, crew);
   if (maker === null) return null;
   const above = upperRows(options);
   const upper =
@@ -100,9 +100,9 @@ async function makeGraph(
   });
 }
 
-function makerOf(options: MakerOptions): GraphMaker | null {
+function makerOf(options: MakerOptions, crew: MakerCrew | null): GraphMaker | null {
   try {
-    return new GraphMaker(options, sharedMemory);
+    return new GraphMaker(options, sharedMemory, crew);
   } catch (error) {
     // Without addresses, or without memory.
     if (error instanceof TroupeError || error instanceof RangeError) return null;

@@ -8,6 +8,7 @@ export const THREAD_FILES = {
   reader: '../reader/entry.js',
   writer: '../writer/writer.js',
   builder: '../builder/builder.js',
+  'graph-helper': '../builder/graph-helper.js',
   gather: '../gather/thread.js',
   keeper: '../consensus-log/keeper.js',
   archive: '../archive/thread.js',

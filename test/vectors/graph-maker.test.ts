@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { seededRandom } from '../../ops/random.js';
 import { sharedMemory } from '../../storage/segment/shared-memory.js';
 import type { BuiltGraph } from '../../vectors/built-graph.js';
-import { canMake, GraphMaker, upperM, upperRows } from '../../vectors/graph-maker.js';
+import { GraphMaker, upperM, upperRows } from '../../vectors/graph-maker.js';
+import { canMake } from '../../vectors/maker-places.js';
 import { testSeed } from '../seed.js';
 
 const DIM = 12;
@@ -21,7 +22,7 @@ function clusteredCodes(rows: number, clusters: number): Uint8Array {
 
 async function graphOf(codes: Uint8Array, upper: (rows: Uint32Array) => BuiltGraph | null): Promise<BuiltGraph> {
   const rows = codes.length / DIM;
-  const options = { rows, dim: DIM, m: M, efConstruct: 100 };
+  const options = { rows, dim: DIM, m: M, efConstruct: 100, threads: 1 };
   assert.ok(canMake(options));
   const maker = new GraphMaker(options, sharedMemory);
   for (let row = 0; row < rows; row++) maker.codes.set(codes.subarray(row * DIM, (row + 1) * DIM), row * maker.stride);
@@ -103,13 +104,13 @@ for (const clusters of [40, 1])
 
 test('rows that are all alike can be reached', async () => {
   const graph = await graphOf(new Uint8Array(5000 * DIM).fill(77), (rows) => ringOf(rows));
-  const reached = new Set(upperRows({ rows: 5000, dim: DIM, m: M, efConstruct: 100 }));
+  const reached = new Set(upperRows({ rows: 5000, m: M }));
   for (const row of reached) for (const link of graph.neighbours(row, 0)) reached.add(link);
   assert.equal(reached.size, 5000);
 });
 
 test('what does not fit into a memory, or into 32 bits, is not made', () => {
-  const usual = { rows: 1000, dim: 100, m: 16, efConstruct: 100 };
+  const usual = { rows: 1000, dim: 100, m: 16, efConstruct: 100, threads: 8 };
   assert.deepEqual(
     [usual, { ...usual, rows: 9_000_000 }, { ...usual, dim: 16_385 }, { ...usual, m: 7 }, { ...usual, m: 480 }].map(canMake),
     [true, false, false, false, false],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GROUP_ROWS_MAX, LEADERS_MAX, nearGroups, RANKED_ROWS } from '../../vectors/near-groups.js';
+import { GROUP_ROWS_MAX, groupsOf, LEADERS_MAX, nearParts, RANKED_ROWS } from '../../vectors/near-groups.js';
 import { randomOf } from '../../vectors/seeded.js';
 import { testSeed } from '../seed.js';
 
@@ -18,18 +18,19 @@ function rankOnLine(place: (row: number) => number) {
   };
 }
 
-async function groupsOf(rows: Uint32Array, each: number, place: (row: number) => number): Promise<Uint32Array[]> {
+async function allGroups(rows: Uint32Array, each: number, place: (row: number) => number): Promise<Uint32Array[]> {
   const groups: Uint32Array[] = [];
   const tools = { rank: rankOnLine(place), random: randomOf(testSeed()), pause: async () => {} };
-  for await (const group of nearGroups(rows, each, tools)) groups.push(group);
+  const parts = await nearParts(rows, tools);
+  for (const part of parts) for await (const group of groupsOf(part, parts.length, each, tools)) groups.push(group);
   return groups;
 }
 
 const count = (length: number): Uint32Array => Uint32Array.from({ length }, (_, row) => row);
 
 test('few rows are one group, and none are none', async () => {
-  assert.deepEqual(await groupsOf(count(GROUP_ROWS_MAX), 10, (row) => row), [count(GROUP_ROWS_MAX)]);
-  assert.deepEqual(await groupsOf(count(0), 10, (row) => row), []);
+  assert.deepEqual(await allGroups(count(GROUP_ROWS_MAX), 10, (row) => row), [count(GROUP_ROWS_MAX)]);
+  assert.deepEqual(await allGroups(count(0), 10, (row) => row), []);
 });
 
 for (const { rows, each } of [
@@ -37,7 +38,7 @@ for (const { rows, each } of [
   { rows: 14_000, each: 10 },
 ])
   test(`of ${rows} rows each is in about ${each} groups of rows near to it`, async () => {
-    const groups = await groupsOf(count(rows), each, (row) => row);
+    const groups = await allGroups(count(rows), each, (row) => row);
     const times = new Uint32Array(rows);
     for (const group of groups) {
       assert.ok(group.length > 0 && group.length <= 400 && new Set(group).size === group.length);
@@ -57,7 +58,7 @@ for (const { rows, each } of [
 
 test('rows that are all alike are cut into groups, in another way each time', async () => {
   const rows = 5000;
-  const groups = await groupsOf(count(rows), 4, () => 0);
+  const groups = await allGroups(count(rows), 4, () => 0);
   assert.ok(groups.every(({ length }) => length > 0 && length <= 400));
   const times = new Uint32Array(rows);
   for (const group of groups) for (const row of group) times[row] = (times[row] as number) + 1;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { seededRandom } from '../../ops/random.js';
 import { kernelModule } from '../../vectors/kernels.js';
 import { testSeed } from '../seed.js';
@@ -16,12 +17,13 @@ class Scene {
   readonly codes: Uint8Array;
   readonly exports: {
     setPairs(...places: number[]): void;
-    keepNone(rows: number): void;
+    keepNone(from: number, to: number): void;
     nearestLeaders(leaders: number, leaderCount: number, rows: number, count: number, each: number, best: number, out: number): void;
     meetAll(rows: number, count: number): void;
   };
 
-  constructor(values: number) {
+  /** locks: where those of rows are; 0: there are none. */
+  constructor(values: number, locks = 0) {
     const random = seededRandom(testSeed());
     const { memory } = this;
     const { exports } = new WebAssembly.Instance(kernelModule(), { env: { memory, expired: () => 0 } });
@@ -29,8 +31,9 @@ class Scene {
     this.codes = new Uint8Array(memory.buffer, AT.codes, ROWS * STRIDE);
     for (let row = 0; row < ROWS; row++)
       for (let i = 0; i < DIM; i++) this.codes[row * STRIDE + i] = 255 - random.integer(values) * Math.floor(255 / values);
-    this.exports.setPairs(AT.codes, STRIDE, AT.block, AT.squares, AT.bounds, AT.query, AT.near, K);
-    this.exports.keepNone(ROWS);
+    this.exports.setPairs(AT.codes, STRIDE, AT.block, AT.squares, AT.bounds, AT.query, AT.near, K, locks);
+    this.exports.keepNone(0, 40);
+    this.exports.keepNone(40, ROWS);
   }
 
   score(one: number, other: number): number {
@@ -75,11 +78,18 @@ const AT = {
   group: 53248,
   out: 57344,
   best: 61440,
+  locks: 65536,
+  freed: 69632,
 };
 
-for (const values of [2, 200])
-  test(`of each row the nearest that it has met are kept, each once, with ${values} values of a component`, () => {
-    const scene = new Scene(values);
+for (const { values, locks } of [
+  { values: 2, locks: 0 },
+  { values: 200, locks: 0 },
+  { values: 2, locks: AT.locks },
+  { values: 200, locks: AT.locks },
+])
+  test(`of each row the nearest that it has met are kept, each once, with ${values} values of a component${locks === 0 ? '' : ', under locks'}`, () => {
+    const scene = new Scene(values, locks);
     const met = Array.from({ length: ROWS }, () => new Set<number>());
     const order = Array.from({ length: ROWS }, (_, row) => (row * 37) % ROWS);
     // Of all remainders by four; some overlap, and a row of the last two is in each.
@@ -105,7 +115,31 @@ for (const values of [2, 200])
       assert.equal(new Set(kept.map(([other]) => other)).size, kept.length);
       for (const [other, score] of kept) assert.ok(met[row]?.has(other) && other !== row && scene.score(row, other) === score);
     }
+    if (locks !== 0) assert.deepEqual([...new Set(new Uint32Array(scene.memory.buffer, locks, ROWS))], [0]);
   });
+
+test('who keeps a row with another waits until no other thread changes what is kept of that one', async () => {
+  const scene = new Scene(200, AT.locks);
+  const locks = new Int32Array(scene.memory.buffer, AT.locks, ROWS);
+  const freed = new Int32Array(scene.memory.buffer, AT.freed, 1);
+  locks[7] = 1;
+  const frees = `
+    const { parentPort, workerData: { freed, locks } } = require('node:worker_threads');
+    parentPort.postMessage('begun');
+    Atomics.wait(freed, 0, 0);
+    Atomics.wait(locks, 7, 1, 30);
+    Atomics.store(freed, 0, 2);
+    Atomics.store(locks, 7, 0);`;
+  const other = new Worker(frees, { eval: true, workerData: { freed, locks } });
+  await new Promise((resolve) => other.once('message', resolve));
+  Atomics.store(freed, 0, 1);
+  Atomics.notify(freed, 0);
+  const rows = [5, 6, 7, 8];
+  scene.meet(rows);
+  assert.equal(Atomics.load(freed, 0), 2);
+  for (const row of rows) assert.deepEqual(scene.kept(row), scene.nearest(row, rows));
+  await new Promise((resolve) => other.once('exit', resolve));
+});
 
 test('of a few leaders the nearest of each row are told, the nearest first', () => {
   for (const [leaderCount, each] of [

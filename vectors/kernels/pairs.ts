@@ -6,6 +6,8 @@
  * - **Pairs-P1** of each row the `k` nearest rows that it has met are kept, in no order. A pair that is met in a second group is not kept twice.
  *   To look at all for an equal row and for the farthest one takes 0.7 of the CPU of a heap (12 instead of 17.5 µs a row), as a processor cannot
  *   foretell the way through a heap.
+ * - **Pairs-P2** where several threads have groups meet, each with a place of its own to do so, rows that are kept of a row change under its lock alone. What is
+ *   kept is the same, whoever comes first, but for rows that are equally near.
  */
 
 /** u8 [rows, stride], stride a multiple of 16, zeros behind the end of each row. */
@@ -22,11 +24,17 @@ let query: usize = 0;
 /** For each row u32 [k], the rows that are kept of it or NO_ROW, and f32 [k], how near each is: minus the square of the distance, or minus infinity. */
 let near: usize = 0;
 let k4: usize = 0;
+/** For each row u32: 1 while a thread changes what is kept of it; 0: no other thread has groups meet. */
+let locks: usize = 0;
+
+/** A lock is held for some 50 ns. Who still waits for it after so many looks leaves the processor for so many nanoseconds. */
+const LOOKS_MAX = 2000;
+const LOCKED_OUT_NS = 50_000;
 
 /** Stands where no row is kept. */
 export const NO_ROW: u32 = 0xffff_ffff;
 
-/** newK: a multiple of 4. */
+/** newK: a multiple of 4. newLocks: zeros, or 0. */
 export function setPairs(
   newCodes: usize,
   newStride: usize,
@@ -36,6 +44,7 @@ export function setPairs(
   newQuery: usize,
   newNear: usize,
   newK: u32,
+  newLocks: usize,
 ): void {
   codes = newCodes;
   stride = newStride;
@@ -45,11 +54,12 @@ export function setPairs(
   query = newQuery;
   near = newNear;
   k4 = (<usize>newK) << 2;
+  locks = newLocks;
 }
 
-/** Has rows keep no other. */
-export function keepNone(rows: u32): void {
-  for (let at = near, end = near + <usize>rows * 2 * k4; at < end; at += 2 * k4) {
+/** Has rows from `from` below `to` keep no other. */
+export function keepNone(from: u32, to: u32): void {
+  for (let at = near + <usize>from * 2 * k4, end = near + <usize>to * 2 * k4; at < end; at += 2 * k4) {
     memory.fill(at, 0xff, k4);
     for (let score = at + k4; score < at + 2 * k4; score += 16) v128.store(score, f32x4.splat(f32.NEGATIVE_INFINITY));
   }
@@ -151,7 +161,25 @@ function meet(score: f32, rows: usize, index: u32, number: u32, count: u32): voi
 }
 
 /** Keeps one row of the group with another, in place of the farthest, if it is not there. */
+// @ts-ignore: decorator
+@inline
 function keep(rows: usize, index: u32, score: f32, number: u32): void {
+  if (locks == 0) return keepAlone(rows, index, score, number);
+  const lock = locks + ((<usize>load<u32>(rows + ((<usize>index) << 2))) << 2);
+  acquire(lock);
+  // Another thread may have kept nearer ones.
+  setBound(index, nearOf(rows, index));
+  if (score > load<f32>(bounds + ((<usize>index) << 2))) keepAlone(rows, index, score, number);
+  atomic.store<u32>(lock, 0);
+}
+
+function acquire(lock: usize): void {
+  for (let looks = 1; atomic.cmpxchg<u32>(lock, 0, 1) != 0; looks++) {
+    if (looks % LOOKS_MAX == 0) atomic.wait<i32>(lock, 1, LOCKED_OUT_NS);
+  }
+}
+
+function keepAlone(rows: usize, index: u32, score: f32, number: u32): void {
   const list = nearOf(rows, index);
   const scores = list + k4;
   const other = load<u32>(rows + ((<usize>number) << 2));

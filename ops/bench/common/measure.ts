@@ -57,6 +57,22 @@ export function memoryAlone(pid: number): Memory {
   return { rss: read('VmRSS'), anonymous: read('RssAnon'), file: read('RssFile'), shared: read('RssShmem') };
 }
 
+export interface FileReads {
+  /** Read calls to the system, those of sockets among them. */
+  readonly calls: number;
+  readonly bytes: number;
+  /** Bytes that came from a disk and not from the system's cache. */
+  readonly diskBytes: number;
+}
+
+/** What a process and its children have read since they began; zeros where the system has no such counters. */
+export function fileReads(pid: number): FileReads {
+  const members = processTree(pid).map((member) => procText(`/proc/${member}/io`));
+  const sum = (key: string): number =>
+    members.reduce((total, text) => total + Number(new RegExp(`^${key}: (\\d+)`, 'm').exec(text)?.[1] ?? 0), 0);
+  return { calls: sum('syscr'), bytes: sum('rchar'), diskBytes: sum('read_bytes') };
+}
+
 /** From now on the peak of a process's resident memory is counted anew. Nothing happens where the system has no such counter. */
 export function resetPeak(pid: number): void {
   try {

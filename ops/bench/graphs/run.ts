@@ -103,7 +103,7 @@ function inserted(place: Place, rows: Uint32Array, keys: Uint32Array, m: number)
 
 async function paired(place: Place, order: Uint32Array): Promise<BuiltGraph> {
   const { dim } = place.set;
-  const options = { rows: order.length, dim, m: M, efConstruct: EF_CONSTRUCT };
+  const options = { rows: order.length, dim, m: M, efConstruct: EF_CONSTRUCT, threads: 1 };
   const above = upperRows(options);
   const upper = inserted(
     place,

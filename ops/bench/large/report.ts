@@ -42,13 +42,16 @@ export function largeMarkdown({
     `Searches for 10, one after the other over REST; recall next to ${truth}:`,
     '',
     ...table(
-      ['`hnsw_ef`', 'recall', 'p50, ms', 'p99, ms', 'CPU, ms'],
-      searches.map(({ cpuMs, ef, p50Ms, p99Ms, recall }) => [
+      ['`hnsw_ef`', 'recall', 'p50, ms', 'p99, ms', 'CPU, ms', 'reads', 'kB read', 'kB from the disk'],
+      searches.map(({ cpuMs, ef, p50Ms, p99Ms, reads, recall }) => [
         String(ef),
         recall.toFixed(3),
         p50Ms.toFixed(2),
         p99Ms.toFixed(2),
         cpuMs.toFixed(2),
+        reads.calls.toFixed(1),
+        (reads.bytes / 1000).toFixed(0),
+        (reads.diskBytes / 1000).toFixed(0),
       ]),
     ),
     '',

@@ -8,7 +8,7 @@ import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import { openGrpc } from '../common/grpc-lane.js';
 import { answerOn, type Lane } from '../common/lane.js';
-import { cpuSeconds, diskMegabytes, memory, peakMegabytes } from '../common/measure.js';
+import { cpuSeconds, diskMegabytes, type FileReads, fileReads, memory, peakMegabytes } from '../common/measure.js';
 import type { MeasuredRow } from '../common/measured-row.js';
 import { upsertMessage } from '../common/protobuf.js';
 import { quantile } from '../common/quantile.js';
@@ -37,6 +37,8 @@ export interface LargeSearch {
   readonly p99Ms: number;
   /** Of the node, for a search. */
   readonly cpuMs: number;
+  /** Of a search, less what a request reads that needs no file. */
+  readonly reads: FileReads;
 }
 
 export interface LargeReport {
@@ -98,7 +100,7 @@ export async function measureLarge(settings: LargeSettings, folder: string, say:
     const found = await measureSearches(client, node, data, ef);
     searches.push(found);
     say(
-      `ef ${ef}: recall ${found.recall.toFixed(3)}, p50 ${found.p50Ms.toFixed(2)}, p99 ${found.p99Ms.toFixed(2)} ms, CPU ${found.cpuMs.toFixed(2)} ms`,
+      `ef ${ef}: ${found.reads.calls.toFixed(1)} reads, ${(found.reads.bytes / 1000).toFixed(0)} kB, from disk ${(found.reads.diskBytes / 1000).toFixed(0)} kB, recall ${found.recall.toFixed(3)}, p50 ${found.p50Ms.toFixed(2)}, p99 ${found.p99Ms.toFixed(2)} ms, CPU ${found.cpuMs.toFixed(2)} ms`,
     );
   }
   tellMemory(node, 'after searches', add);
@@ -166,22 +168,43 @@ function tellMemory(node: RunningNode, when: string, add: (what: string, unit: s
 
 async function measureSearches(client: RestClient, node: RunningNode, data: LargeRows, ef: number): Promise<LargeSearch> {
   await answersOf(client, data, ef);
-  const cpu = cpuSeconds(node.pid) ?? Number.NaN;
   const times: number[] = [];
   let recall = 0;
-  for (let round = 0; round < ROUNDS; round++)
-    for (let query = 0; query < QUERIES; query++) {
-      let ids: number[] = [];
-      times.push(
-        await timed(async () => {
-          ids = await search(client, data, query, { hnsw_ef: ef });
-        }),
-      );
-      recall += data.partFound(query, ids);
-    }
+  const told = await readsOf(node, async () => {
+    for (let request = 0; request < ROUNDS * QUERIES; request++) await client.call('GET', '/healthz');
+  });
+  const cpu = cpuSeconds(node.pid) ?? Number.NaN;
+  const read = await readsOf(node, async () => {
+    for (let round = 0; round < ROUNDS; round++)
+      for (let query = 0; query < QUERIES; query++) {
+        let ids: number[] = [];
+        times.push(
+          await timed(async () => {
+            ids = await search(client, data, query, { hnsw_ef: ef });
+          }),
+        );
+        recall += data.partFound(query, ids);
+      }
+  });
   const sorted = Float64Array.from(times).sort();
   const cpuMs = (1000 * ((cpuSeconds(node.pid) ?? Number.NaN) - cpu)) / times.length;
-  return { ef, recall: recall / times.length, p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), cpuMs };
+  const reads = readsBetween(told, read, times.length);
+  return { ef, recall: recall / times.length, p50Ms: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99), cpuMs, reads };
+}
+
+async function readsOf(node: RunningNode, work: () => Promise<void>): Promise<FileReads> {
+  const before = fileReads(node.pid);
+  await work();
+  return readsBetween(before, fileReads(node.pid), 1);
+}
+
+/** What `after` has more than `before`, for each of `parts`. */
+function readsBetween(before: FileReads, after: FileReads, parts: number): FileReads {
+  return {
+    calls: (after.calls - before.calls) / parts,
+    bytes: (after.bytes - before.bytes) / parts,
+    diskBytes: (after.diskBytes - before.diskBytes) / parts,
+  };
 }
 
 async function answersOf(client: RestClient, data: LargeRows, ef: number, count = QUERIES): Promise<number[][]> {
