@@ -1,11 +1,12 @@
 /**
- * Rows of a new segment in lists: k-means over a sample (Lloyd's iterations over distances of 8-bit codes), then each row goes to the nearest centroid.
+ * Rows of a new segment in lists: clusters of a sample of 8-bit codes (`vectors/cluster-tree.ts`), then each row goes to the nearest.
  * How many lists a search has to read is found out with rows of the segment.
  */
 
-import type { Kernels, Matrix } from '../../vectors/kernel-api.js';
+import { ClusterTree } from '../../vectors/cluster-tree.js';
 import { instantiateKernels } from '../../vectors/kernels.js';
-import { chooseCodes, encodeCodes } from '../../vectors/quantize.js';
+import { type Codes, chooseCodes, encodeCodes } from '../../vectors/quantize.js';
+import { align16 } from '../../vectors/scratch.js';
 import { centroidsMatrix } from '../segment/code-matrix.js';
 import { type ListsLayout, scratchOf, type VectorLayout } from '../segment/layout.js';
 import type { SegmentDraft } from './build-vectors.js';
@@ -13,10 +14,11 @@ import type { BuildControl } from './control.js';
 import { walkMatrix } from './draft-matrices.js';
 import { broughtFloats, spreadRows } from './matrix.js';
 
-/** Rows of the sample for each list. */
-const SAMPLE_PER_LIST = 32;
-/** Further ones change little. */
-const ITERATIONS = 6;
+/** Rows of the sample for each list: so many, or fewer where they are long, but some in any case. */
+const SAMPLE_PER_LIST = { most: 32, least: 12 } as const;
+const SAMPLE_BYTES = 1 << 27;
+/** Of lists, in which the nearest one is looked for: fewer put more rows into a list that is not the nearest, and searches read more. */
+const GROUPS_LOOKED_AT = 16;
 /** Rows that are looked at between two checks. */
 const SLICE_ROWS = 1024;
 const CODE_SAMPLE_ROWS = 1024;
@@ -44,21 +46,52 @@ export async function makeLists(
 ): Promise<ListedRows> {
   if (vector.lists === null) throw new Error(`no room reserved for the lists of '${vector.name}'`);
   const codes = chooseCodes(broughtFloats(draft, vector, spreadRows(present, CODE_SAMPLE_ROWS)));
-  const lists: ListsLayout = { ...vector.lists, ...codes };
-  const centroids = new Centroids(draft, vector, lists);
-  await centroids.train(spreadRows(present, lists.count * SAMPLE_PER_LIST), control);
+  const clusters = await clustersOf(draft, vector, present, codes, control);
+  const lists: ListsLayout = { ...vector.lists, ...codes, count: clusters.centroids.length / align16(vector.dim) };
+  new Uint8Array(draft.memory.buffer).set(clusters.centroids, lists.centroids);
   const listOf = new Uint32Array(draft.rows).fill(lists.count);
   for (let at = 0; at < present.length; at += SLICE_ROWS) {
     control.progress('sorting rows into lists', at, present.length);
     await control.checkpoint();
     const rows = present.subarray(at, at + SLICE_ROWS);
-    centroids.nearest(rows).forEach((list, i) => {
+    clusters.assign(codesOf(draft, vector, rows, codes)).forEach((list, i) => {
       listOf[rows[i] as number] = list;
     });
   }
   writeStarts(new Uint32Array(draft.memory.buffer, lists.starts, lists.count + 1), listOf);
-  const probes = listsToRead(centroids.ranksOfNeighbours(spreadRows(present, QUERIES), listOf), lists.count);
+  const probes = listsToRead(ranksOfNeighbours(draft, { ...vector, lists }, spreadRows(present, QUERIES), listOf), lists.count);
   return { vector: { ...vector, lists: { ...lists, probes } }, listOf };
+}
+
+/** As many clusters as there is room for lists, or fewer. */
+async function clustersOf(
+  draft: SegmentDraft,
+  vector: VectorLayout,
+  present: Uint32Array,
+  codes: Codes,
+  control: BuildControl,
+): Promise<ClusterTree> {
+  const stride = align16(vector.dim);
+  const { count } = vector.lists as ListsLayout;
+  const perList = Math.max(SAMPLE_PER_LIST.least, Math.min(SAMPLE_PER_LIST.most, Math.floor(SAMPLE_BYTES / (count * stride))));
+  const sampled = spreadRows(present, count * perList);
+  const sample = new Uint8Array(sampled.length * stride);
+  for (let at = 0; at < sampled.length; at += SLICE_ROWS) {
+    control.progress('finding lists', at, sampled.length);
+    await control.checkpoint();
+    sample.set(codesOf(draft, vector, sampled.subarray(at, at + SLICE_ROWS), codes), at * stride);
+  }
+  const clusters = new ClusterTree(stride, count, GROUPS_LOOKED_AT);
+  if (sampled.length > 0) await clusters.trainWhole(sample, () => control.checkpoint());
+  return clusters;
+}
+
+/** 8-bit codes of some rows, whatever codes the segment has of them. u8 [rows, dim padded] */
+function codesOf(draft: SegmentDraft, vector: VectorLayout, rows: Uint32Array, codes: Codes): Uint8Array {
+  const stride = align16(vector.dim);
+  const out = new Uint8Array(rows.length * stride);
+  encodeCodes(broughtFloats(draft, vector, rows), vector.dim, stride, codes, out, 0);
+  return out;
 }
 
 /** Where each list begins, if the rows of each lie together, those of the first one first. starts: u32 [lists + 1]. */
@@ -75,93 +108,34 @@ export function listsToRead(ranks: readonly number[], count: number): number {
   return Math.min(count, (sorted[Math.ceil(sorted.length * COVERED) - 1] as number) + 1);
 }
 
-/** The centroids of the lists, in the draft's memory. */
-class Centroids {
-  private readonly kernels: Kernels;
-  private readonly slot: number;
-  /** For distances, whatever the vector's metric is. */
-  private readonly near: Matrix;
-
-  constructor(
-    private readonly draft: SegmentDraft,
-    private readonly vector: VectorLayout,
-    private readonly lists: ListsLayout,
-  ) {
-    this.kernels = instantiateKernels(draft.memory, () => false, draft.layout.scratch);
-    this.slot = scratchOf(draft.layout, 0);
-    this.near = { ...centroidsMatrix(vector, lists), metric: 'l2' };
-  }
-
-  /** sample: rows, as many as there are lists at least, where there are so many. */
-  async train(sample: Uint32Array, control: BuildControl): Promise<void> {
-    const { dim } = this.vector;
-    const { count } = this.lists;
-    const centroids = new Float32Array(count * dim);
-    centroids.set(broughtFloats(this.draft, this.vector, spreadRows(sample, count)));
-    this.write(centroids);
-    for (let iteration = 0; iteration < ITERATIONS; iteration++) {
-      const sums = new Float64Array(count * dim);
-      const counts = new Uint32Array(count);
-      for (let at = 0; at < sample.length; at += SLICE_ROWS) {
-        control.progress('finding lists', iteration * sample.length + at, ITERATIONS * sample.length);
-        await control.checkpoint();
-        const rows = sample.subarray(at, at + SLICE_ROWS);
-        addRows(sums, counts, broughtFloats(this.draft, this.vector, rows), this.nearest(rows), dim);
-      }
-      for (let at = 0; at < centroids.length; at++) {
-        const rows = counts[Math.floor(at / dim)] as number;
-        if (rows > 0) centroids[at] = (sums[at] as number) / rows;
-      }
-      this.write(centroids);
+/** The places that the lists of each query's nearest rows have among all lists, as searches rank them. queries: rows, which are not their own neighbours. */
+function ranksOfNeighbours(
+  draft: SegmentDraft,
+  vector: VectorLayout & { readonly lists: ListsLayout },
+  queries: Uint32Array,
+  listOf: Uint32Array,
+): number[] {
+  const { layout, memory } = draft;
+  const kernels = instantiateKernels(memory, () => false, layout.scratch);
+  const slot = scratchOf(layout, 0);
+  // Codes tell the nearest rows well enough, in a quarter of the time.
+  const rows = walkMatrix(memory, vector);
+  const ranked = centroidsMatrix(vector, vector.lists);
+  // All rows of a draft are live.
+  const admission = { deletedAt: layout.deletedAt, seq: 0, bits: vector.presence };
+  const all = Uint32Array.from({ length: vector.lists.count }, (_, list) => list);
+  const ranks: number[] = [];
+  for (const query of queries) {
+    const values = broughtFloats(draft, vector, Uint32Array.of(query));
+    kernels.setQuery(slot, rows, values);
+    const neighbours = kernels.scan(slot, rows, 0, draft.rows, admission, Math.min(NEIGHBOURS + 1, draft.rows)).rows.slice();
+    kernels.setQuery(slot, ranked, values);
+    const scores = kernels.scoreEach(slot, ranked, all);
+    for (const row of neighbours) {
+      if (row === query) continue;
+      const own = scores[listOf[row] as number] as number;
+      ranks.push(scores.reduce((better, score) => (score > own ? better + 1 : better), 0));
     }
   }
-
-  /** The nearest list of each row. u32 [rows.length] */
-  nearest(rows: Uint32Array): Uint32Array {
-    const { kernels, near, slot } = this;
-    const { deletedAt } = this.draft.layout;
-    const values = broughtFloats(this.draft, this.vector, rows);
-    // All rows of a draft are live, and there are no more lists than rows.
-    const admission = { deletedAt, seq: 0, bits: 0 };
-    return Uint32Array.from(rows, (_, i) => {
-      kernels.setQuery(slot, near, values.slice(i * near.dim, (i + 1) * near.dim));
-      return kernels.scan(slot, near, 0, this.lists.count, admission, 1).rows[0] as number;
-    });
-  }
-
-  /** The places that the lists of each query's nearest rows have among all lists, as searches rank them. queries: rows, which are not their own neighbours. */
-  ranksOfNeighbours(queries: Uint32Array, listOf: Uint32Array): number[] {
-    const { kernels, slot, vector } = this;
-    // Codes tell the nearest rows well enough, in a quarter of the time.
-    const rows = walkMatrix(this.draft.memory, vector);
-    const ranked = centroidsMatrix(vector, this.lists);
-    const admission = { deletedAt: this.draft.layout.deletedAt, seq: 0, bits: vector.presence };
-    const all = Uint32Array.from({ length: this.lists.count }, (_, list) => list);
-    const ranks: number[] = [];
-    for (const query of queries) {
-      const values = broughtFloats(this.draft, vector, Uint32Array.of(query));
-      kernels.setQuery(slot, rows, values);
-      const neighbours = kernels.scan(slot, rows, 0, this.draft.rows, admission, Math.min(NEIGHBOURS + 1, this.draft.rows)).rows.slice();
-      kernels.setQuery(slot, ranked, values);
-      const scores = kernels.scoreEach(slot, ranked, all);
-      for (const row of neighbours) {
-        if (row === query) continue;
-        const own = scores[listOf[row] as number] as number;
-        ranks.push(scores.reduce((better, score) => (score > own ? better + 1 : better), 0));
-      }
-    }
-    return ranks;
-  }
-
-  private write(values: Float32Array): void {
-    const { centroids, origin, scale } = this.lists;
-    encodeCodes(values, this.vector.dim, this.near.stride, { scale, origin }, new Uint8Array(this.draft.memory.buffer), centroids);
-  }
-}
-
-function addRows(sums: Float64Array, counts: Uint32Array, values: Float32Array, listOf: Uint32Array, dim: number): void {
-  listOf.forEach((list, i) => {
-    counts[list] = (counts[list] as number) + 1;
-    for (let k = 0; k < dim; k++) sums[list * dim + k] = (sums[list * dim + k] as number) + (values[i * dim + k] as number);
-  });
+  return ranks;
 }

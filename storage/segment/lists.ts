@@ -11,12 +11,14 @@ import type { VectorPlan } from './layout.js';
  * Still smaller ones would save little, as a read of 4 kB takes half as long as one of 64 kB.
  */
 const LIST_BYTES = 24 << 10;
-/** More make a build slow: it compares each row with each list. */
-const LISTS_MAX = 8192;
+/** A search compares its query with each list of a segment: 0.2 ms with so many of 128 components. */
+const LISTS_MAX = 32_768;
+/** Centroids are in memory, and a build holds ten times as much for a moment. */
+const CENTROIDS_BYTES_MAX = 1 << 24;
 
 /** Lists for so many rows, at least one. codeBytes: of a row. */
 export function listCount(rows: number, codeBytes: number): number {
-  return Math.min(LISTS_MAX, rows, Math.ceil((rows * codeBytes) / LIST_BYTES));
+  return Math.min(LISTS_MAX, Math.floor(CENTROIDS_BYTES_MAX / codeBytes), rows, Math.ceil((rows * codeBytes) / LIST_BYTES));
 }
 
 /** Room for the lists of a vector that is to be built. */
