@@ -81,6 +81,35 @@ test('a tree has no more clusters than asked for, and puts nearly each code into
   assert.ok(nearest > 0.95 * 6000, `${nearest} of 6000`);
 });
 
+test('a tree trained as a whole has as many clusters as asked for, nearer to their codes than one that is trained in parts', async () => {
+  const stride = 32;
+  const codes = codesOf(8000, stride, 400, SEED);
+  const meanDistance = (tree: ClusterTree): number => {
+    const { centroids } = tree;
+    let [sum, nearest] = [0, 0];
+    tree.assign(codes).forEach((cluster, row) => {
+      const own = distance(codes, row, centroids, cluster, stride);
+      sum += own;
+      if (own === nearestDistance(codes, row, centroids, 0, centroids.length / stride, stride)) nearest++;
+    });
+    assert.ok(nearest > 0.95 * 8000, `${nearest} of 8000`);
+    return sum / 8000;
+  };
+  const inParts = new ClusterTree(stride, 400, 10);
+  await inParts.train(codes, noPause);
+  const whole = new ClusterTree(stride, 400, 10);
+  await whole.trainWhole(codes, noPause);
+  assert.equal(whole.centroids.length, 400 * stride);
+  const [one, other] = [meanDistance(whole), meanDistance(inParts)];
+  assert.ok(one < other, `${one} and ${other}`);
+  // So few are in one group, and so each code is in the nearest.
+  const few = new ClusterTree(stride, 20, 1);
+  await few.trainWhole(codes, noPause);
+  few.assign(codes).forEach((cluster, row) => {
+    assert.equal(distance(codes, row, few.centroids, cluster, stride), nearestDistance(codes, row, few.centroids, 0, 20, stride));
+  });
+});
+
 test('codes that are fewer than clusters, or all alike, make as many clusters as they can', async () => {
   for (const [rows, middles] of [
     [1, 1],
@@ -89,17 +118,20 @@ test('codes that are fewer than clusters, or all alike, make as many clusters as
   ] as const) {
     const tree = new ClusterTree(16, 64);
     const codes = middles === 1 ? new Uint8Array(rows * 16).fill(9) : codesOf(rows, 16, middles, SEED);
-    await tree.train(codes, noPause);
-    const count = tree.centroids.length / 16;
-    assert.ok(count >= 1 && count <= 64, `${count} clusters`);
-    assert.ok(tree.assign(codes).every((cluster) => cluster < count));
+    for (const train of ['train', 'trainWhole'] as const) {
+      await tree[train](codes, noPause);
+      const count = tree.centroids.length / 16;
+      assert.ok(count >= 1 && count <= 64, `${count} clusters`);
+      assert.ok(tree.assign(codes).every((cluster) => cluster < count));
+    }
   }
 });
 
 test('a pause that throws ends the training', async () => {
   const tree = new ClusterTree(16, 64);
-  await assert.rejects(
-    tree.train(codesOf(500, 16, 20, SEED), () => Promise.reject(new Error('stop'))),
-    /stop/,
-  );
+  for (const train of ['train', 'trainWhole'] as const)
+    await assert.rejects(
+      tree[train](codesOf(500, 16, 20, SEED), () => Promise.reject(new Error('stop'))),
+      /stop/,
+    );
 });
