@@ -10,9 +10,9 @@ const ITERATIONS = 4;
 const LAST_ITERATIONS = 2;
 /** Groups in which the nearest cluster is looked for. */
 const LOOKED_AT = 4;
-/** Iterations where each is over all clusters. */
-const WHOLE_ITERATIONS = 6;
-/** So few clusters are compared with each code. */
+/** Those over clusters in new groups. */
+const WHOLE_ITERATIONS = 4;
+/** Fewer are compared with each code. */
 const GROUPED_MIN = 64;
 /** Codes that are looked at between two pauses. */
 const SLICE_CODES = 4096;
@@ -66,28 +66,30 @@ export class ClusterTree {
     }
     this.level = { groups, firsts, clusters: clusters.subarray(0, (firsts[groupCount] as number) * stride) };
     for (let iteration = 0; iteration < LAST_ITERATIONS; iteration++) {
-      await pause();
-      moveToMeans(this.level.clusters, sample, this.assign(sample), stride);
+      moveToMeans(this.level.clusters, sample, await this.assignAll(sample, pause), stride);
     }
   }
 
   /**
-   * As `train`, but each iteration is over all clusters, which are put into groups anew. It takes some times as long, and finds what k-means without groups does: 300,000 × 128
-   * (synthetic) in 4,096 lists, the lists to read for 98 of 100 neighbours: 30 without groups, 35 with 16 groups looked at, for 0.3 of the CPU; after `train` twice as many.
+   * As `train`, and then some iterations over all clusters, which are put into groups anew each time. It takes some times as long, and what a code is put into is nearer:
+   * 200,000 × 128 (synthetic) in 2,048 lists and 16 groups looked at, the lists to read for 98 of 100 neighbours: 22, after `train` 29, and 21 where each code is compared with all
+   * clusters, for twice the CPU, with 8,192 lists for five times as much.
    */
   async trainWhole(sample: Uint8Array, pause: Pause): Promise<void> {
     const { count, stride } = this;
-    const rows = sample.length / stride;
-    await this.group(rowsOf(sample, spread(rows, Math.min(rows, count)), stride), pause);
-    for (let iteration = 0; iteration < WHOLE_ITERATIONS; iteration++) {
-      const numbers = new Uint32Array(rows);
-      for (let at = 0; at < rows; at += SLICE_CODES) {
-        await pause();
-        numbers.set(this.assign(sample.subarray(at * stride, (at + SLICE_CODES) * stride)), at);
-      }
-      moveToMeans(this.level.clusters, sample, numbers, stride);
-      await this.group(this.level.clusters, pause);
+    if (count < GROUPED_MIN) {
+      this.level = flat(
+        await this.means(sample, Math.min(count, sample.length / stride), pause, LAST_ITERATIONS + WHOLE_ITERATIONS),
+        stride,
+      );
+      return;
     }
+    await this.train(sample, pause);
+    for (let iteration = 0; iteration < WHOLE_ITERATIONS; iteration++) {
+      await this.group(this.level.clusters, pause);
+      moveToMeans(this.level.clusters, sample, await this.assignAll(sample, pause), stride);
+    }
+    await this.group(this.level.clusters, pause);
   }
 
   /** Puts clusters into groups of near ones. */
@@ -111,12 +113,22 @@ export class ClusterTree {
     return this.nearest(this.level, codes);
   }
 
+  private async assignAll(codes: Uint8Array, pause: Pause): Promise<Uint32Array> {
+    const { stride } = this;
+    const numbers = new Uint32Array(codes.length / stride);
+    for (let at = 0; at < numbers.length; at += SLICE_CODES) {
+      await pause();
+      numbers.set(this.assign(codes.subarray(at * stride, (at + SLICE_CODES) * stride)), at);
+    }
+    return numbers;
+  }
+
   /** k-means. codes: k at least. */
-  private async means(codes: Uint8Array, k: number, pause: Pause): Promise<Uint8Array> {
+  private async means(codes: Uint8Array, k: number, pause: Pause, iterations = ITERATIONS): Promise<Uint8Array> {
     const { stride } = this;
     const rows = codes.length / stride;
     const means = rowsOf(codes, spread(rows, k), stride);
-    for (let iteration = 0; iteration < ITERATIONS && rows > k; iteration++) {
+    for (let iteration = 0; iteration < iterations && rows > k; iteration++) {
       await pause();
       moveToMeans(means, codes, this.nearest(flat(means, stride), codes), stride);
     }
