@@ -14,6 +14,7 @@ import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../
 import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
 import type { Admission, Kernels, Matrix, Ranked, WalkEnd } from '../../../vectors/kernel-api.js';
+import { TopRows } from '../../../vectors/top-rows.js';
 import { endsByDistance, walkEnd } from '../../../vectors/walk-end.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
@@ -57,17 +58,24 @@ export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: Neare
   const space = vectorSpace(snapshots, search.using);
   // One more, as the query's own point is found too.
   const k = page.limit + page.offset + (search.own !== null || search.ownElsewhere === true ? 1 : 0);
-  const searchView = viewSearch(space, search, k);
+  const waiting = snapshots.reduce((sum, { segments }) => sum + segments.length, 0) > 1 ? new WaitingRows() : null;
+  const searchView = viewSearch(space, search, k, waiting);
   const lists: Hit[][] = [];
   for (const snapshot of snapshots) for (const view of snapshot.segments) lists.push(searchView(view, snapshot));
+  if (waiting !== null) for (const { passed, rows, task } of waiting.best()) lists.push(scoredAnew(passed, rows, task));
   return mergeRanked(lists, { ...page, better: betterOf(space.distance) });
 }
 
 /** How each segment is searched: prepared once, as the query may be changed in place. */
-function viewSearch(space: VectorSpace, search: NearestSearch, k: number): (view: SegmentView, snapshot: ReplicaSnapshot) => Hit[] {
+function viewSearch(
+  space: VectorSpace,
+  search: NearestSearch,
+  k: number,
+  waiting: WaitingRows | null,
+): (view: SegmentView, snapshot: ReplicaSnapshot) => Hit[] {
   switch (space.kind) {
     case 'dense': {
-      const task: Task = { search, params: space.params, values: comparedValues(space, search.value), k };
+      const task: Task = { search, params: space.params, values: comparedValues(space, search.value), k, waiting };
       return (view, snapshot) => searchSegment(view, snapshot, task);
     }
     case 'multi': {
@@ -92,6 +100,52 @@ interface Task {
   /** The query as it is compared: normalized, and rounded to the type of the stored vectors. */
   readonly values: Float32Array;
   readonly k: number;
+  /** Where rows wait until those of all segments are found; null: there is one segment. */
+  readonly waiting: WaitingRows | null;
+}
+
+/** What the codes of a segment have found. */
+interface CodePass {
+  readonly run: Run;
+  readonly vector: VectorReader;
+  /** Scores are those of the codes. */
+  readonly ranked: Ranked;
+  /** Rows that are worth their originals, if no other segment has any. */
+  readonly keep: number;
+  /** Results wanted of this segment. */
+  readonly k: number;
+}
+
+/**
+ * Rows that 8-bit codes have found in several segments. Codes misplace few rows, so as many are scored anew by their originals as of one segment that has the rows of all: those
+ * that are best among the rows of all.
+ */
+class WaitingRows {
+  private readonly passes: { readonly passed: CodePass; readonly task: Task }[] = [];
+
+  add({ ranked: { count, rows, scores }, ...passed }: CodePass, task: Task): void {
+    // Copies: the next search may be of a segment with the same scratch.
+    this.passes.push({ passed: { ...passed, ranked: { count, rows: rows.slice(0, count), scores: scores.slice(0, count) } }, task });
+  }
+
+  /** Of each segment the rows to score anew. */
+  best(): { readonly passed: CodePass; readonly task: Task; readonly rows: Uint32Array }[] {
+    const { passes } = this;
+    const best = new TopRows(Math.max(1, ...passes.map(({ passed: { keep } }) => keep)));
+    const starts = [0];
+    for (const { passed } of passes) {
+      const { count, scores } = passed.ranked;
+      const from = starts.at(-1) as number;
+      for (let at = 0; at < count; at++) best.add(from + at, scores[at] as number);
+      starts.push(from + count);
+    }
+    const found = best.ranked().rows.sort();
+    return passes.map(({ passed, task }, n) => {
+      const [from, to] = [starts[n] as number, starts[n + 1] as number];
+      const places = found.filter((place) => place >= from && place < to);
+      return { passed, task, rows: places.map((place) => passed.ranked.rows[place - from] as number) };
+    });
+  }
 }
 
 function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task): Hit[] {
@@ -117,8 +171,22 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
     const found =
       task.params.datatype === 'uint8' && task.params.distance === 'Cosine'
         ? scanUint8Cosine(view, vector, task, bits, k)
-        : hits(view, task, runPlan(view, walked, task, plan, admission, k), plan.useCodes && !plan.rescore);
+        : runPlan(view, walked, task, plan, admission, k);
     note?.answered('hits', found.length);
+    return found;
+  });
+}
+
+/** The hits of a segment by its originals. rows: those that are worth it. */
+function scoredAnew({ k, ranked, run, vector }: CodePass, rows: Uint32Array, task: Task): Hit[] {
+  if (rows.length === 0) return [];
+  const { view } = run;
+  return withinTime(() => {
+    view.reader.deadline.check();
+    // Segments may have been searched meanwhile whose memory is the same.
+    run.kernels.setQuery(run.slot, vector.original ?? stagingMatrix(view.reader, vector.layout), task.values);
+    const found = hits(view, task, rescored(run, vector, { ...ranked, count: rows.length, rows }, Math.min(k, rows.length)), false);
+    explaining()?.of(view).answered('hits', found.length);
     return found;
   });
 }
@@ -200,48 +268,56 @@ export function valueFacts(walk: ValueWalk | null): SegmentFacts['valueGraph'] {
 function runPlan(
   view: SegmentView,
   vector: VectorReader,
-  { params, values }: Task,
+  task: Task,
   plan: Exclude<SegmentPlan, { kind: 'none' | 'tokenLists' }>,
   admission: Admission,
   k: number,
-): Ranked {
+): Hit[] {
+  const { params, values } = task;
   const { kernels, slot } = view.reader;
   const { codes, original } = vector;
   const end = endOf(view, vector, params.distance, plan, k);
   const run: Run = { view, kernels, slot, admission, end };
-  if (plan.kind === 'lists') return throughLists(run, vector, values, plan, k);
+  const keep = Math.max(k, plan.keep);
+  if (plan.kind === 'lists') return throughLists(run, vector, task, plan, k);
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
-    if (!plan.rescore || codesDecide(vector, values)) return firstPass(run, vector, codes, plan, k, k);
-    const first = firstPass(run, vector, codes, plan, Math.max(k, plan.keep), k);
-    return rescored(run, vector, first, k);
+    if (!plan.rescore || codesDecide(vector, values)) return hits(view, task, firstPass(run, vector, codes, plan, k, k), !plan.rescore);
+    return byOriginals({ run, vector, ranked: firstPass(run, vector, codes, plan, keep, k), keep, k }, task);
   }
-  if (original === null) return rankAllFiled(run, vector, values, k);
+  if (original === null) return hits(view, task, rankAllFiled(run, vector, values, k), false);
   kernels.setQuery(slot, original, values);
-  return firstPass(run, vector, original, plan, Math.max(k, plan.keep), k);
+  return hits(view, task, firstPass(run, vector, original, plan, keep, k), plan.useCodes && !plan.rescore);
+}
+
+/** The hits by the originals of what codes have found; none yet, where rows of other segments may be better. */
+function byOriginals(passed: CodePass, task: Task): Hit[] {
+  const { k, ranked, run, vector } = passed;
+  // Codes that a quantization asks for are rescored as it says.
+  if (task.waiting === null || vector.layout.quantization !== null) return hits(run.view, task, rescored(run, vector, ranked, k), false);
+  task.waiting.add(passed, task);
+  return [];
 }
 
 /** The best k of the nearest lists, or, where these have too few rows that count, of all rows that count. */
-function throughLists(
-  run: Run,
-  vector: VectorReader,
-  values: Float32Array,
-  plan: Extract<SegmentPlan, { kind: 'lists' }>,
-  k: number,
-): Ranked {
+function throughLists(run: Run, vector: VectorReader, task: Task, plan: Extract<SegmentPlan, { kind: 'lists' }>, k: number): Hit[] {
   const { admission, view } = run;
+  const { values } = task;
   const { lists } = vector;
   if (lists === null) throw new Error(`'${vector.layout.name}' has no lists`);
-  const first = rankListed(view.reader, lists, values, { admission, probes: plan.probes, keep: Math.max(k, plan.keep) });
+  const keep = Math.max(k, plan.keep);
+  const first = rankListed(view.reader, lists, values, { admission, probes: plan.probes, keep });
   const note = explaining()?.of(view);
   // What is scored has been counted when it was read.
   note?.scored('lists', 0);
   if (first.count >= k || first.count >= run.kernels.countAdmitted(view.rows, admission))
-    return plan.rescore ? rescored(run, vector, first, k) : { ...first, count: Math.min(k, first.count) };
+    return plan.rescore
+      ? byOriginals({ run, vector, ranked: first, keep, k }, task)
+      : hits(view, task, { ...first, count: Math.min(k, first.count) }, true);
   note?.fallBack();
-  if (vector.original === null) return rankAllFiled(run, vector, values, k);
+  if (vector.original === null) return hits(view, task, rankAllFiled(run, vector, values, k), false);
   run.kernels.setQuery(run.slot, vector.original, values);
-  return plan.fallback === 'gather' ? gather(run, vector.original, k) : scan(run, vector.original, k);
+  return hits(view, task, plan.fallback === 'gather' ? gather(run, vector.original, k) : scan(run, vector.original, k), false);
 }
 
 /** The best k of `first` by the originals: the query was set for codes, and so as float32, too. */

@@ -10,6 +10,8 @@ export interface ExplainedAnswer {
   readonly points: unknown;
   /** Of the first segment. */
   readonly search: ExplainedSearch;
+  /** Of each segment. */
+  readonly searches: readonly ExplainedSearch[];
 }
 
 /** body: of `points/query`. */
@@ -18,7 +20,8 @@ export function explainedQuery(fixture: CollectionFixture, body: object): Explai
   const bytes = Buffer.from(JSON.stringify(body));
   const answer = runRead('query', { path: {}, query: {}, body: bytes, deadlineMs: 0, explain }, contextOf(fixture));
   const { points } = JSON.parse(new TextDecoder().decode(answer)) as { points: { id: number }[] };
-  const search = explain.explanation?.shards[0]?.segments[0]?.searches[0];
+  const searches = explain.explanation?.shards[0]?.segments.map((segment) => segment.searches[0] as ExplainedSearch) ?? [];
+  const [search] = searches;
   assert.ok(search !== undefined);
-  return { ids: points.map(({ id }) => id), points, search };
+  return { ids: points.map(({ id }) => id), points, search, searches };
 }
