@@ -58,10 +58,14 @@ export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: Neare
   const space = vectorSpace(snapshots, search.using);
   // One more, as the query's own point is found too.
   const k = page.limit + page.offset + (search.own !== null || search.ownElsewhere === true ? 1 : 0);
-  const waiting = snapshots.reduce((sum, { segments }) => sum + segments.length, 0) > 1 ? new WaitingRows() : null;
-  const searchView = viewSearch(space, search, k, waiting);
-  const lists: Hit[][] = [];
-  for (const snapshot of snapshots) for (const view of snapshot.segments) lists.push(searchView(view, snapshot));
+  // The largest first: by it the work of all is told.
+  const places = snapshots
+    .flatMap((snapshot) => snapshot.segments.map((view) => ({ snapshot, view })))
+    .sort((one, other) => other.view.rows - one.view.rows);
+  const waiting = places.length > 1 ? new WaitingRows() : null;
+  const expected = new ExpectedWork(places.map(({ view }) => view));
+  const searchView = viewSearch(space, search, k, { expected, waiting });
+  const lists = places.map(({ snapshot, view }) => searchView(view, snapshot));
   if (waiting !== null) for (const { passed, rows, task } of waiting.best()) lists.push(scoredAnew(passed, rows, task));
   return mergeRanked(lists, { ...page, better: betterOf(space.distance) });
 }
@@ -71,11 +75,11 @@ function viewSearch(
   space: VectorSpace,
   search: NearestSearch,
   k: number,
-  waiting: WaitingRows | null,
+  shared: Pick<Task, 'expected' | 'waiting'>,
 ): (view: SegmentView, snapshot: ReplicaSnapshot) => Hit[] {
   switch (space.kind) {
     case 'dense': {
-      const task: Task = { search, params: space.params, values: comparedValues(space, search.value), k, waiting };
+      const task: Task = { search, params: space.params, values: comparedValues(space, search.value), k, ...shared };
       return (view, snapshot) => searchSegment(view, snapshot, task);
     }
     case 'multi': {
@@ -102,6 +106,39 @@ interface Task {
   readonly k: number;
   /** Where rows wait until those of all segments are found; null: there is one segment. */
   readonly waiting: WaitingRows | null;
+  readonly expected: ExpectedWork;
+}
+
+/**
+ * What the search of all segments will take, told with the first one, the largest, to which the others are taken to be alike: what segments have given is lost where
+ * another thread is to search all.
+ */
+class ExpectedWork {
+  private rowsLeft: number;
+  private viewsLeft: number;
+  private plannedNs = 0;
+  private claimedNs = 0;
+
+  constructor(views: readonly SegmentView[]) {
+    this.viewsLeft = views.length;
+    this.rowsLeft = views.reduce((sum, { rows }) => sum + rows, 0);
+  }
+
+  /** It is the turn of a segment. */
+  begin({ rows }: SegmentView): void {
+    this.viewsLeft--;
+    this.rowsLeft -= rows;
+  }
+
+  /** That segment takes so long. isByRows: in proportion to its rows. */
+  claim({ reader, rows }: SegmentView, ns: number, isByRows: boolean): void {
+    this.plannedNs += ns;
+    const isFirst = this.claimedNs === 0;
+    const ahead = isFirst ? ns * (isByRows ? this.rowsLeft / rows : this.viewsLeft) : 0;
+    const more = Math.max(0, this.plannedNs + ahead - this.claimedNs);
+    this.claimedNs += more;
+    reader.deadline.claim({ kind: 'planned', ns: more });
+  }
 }
 
 /** What the codes of a segment have found. */
@@ -149,6 +186,7 @@ class WaitingRows {
 }
 
 function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task): Hit[] {
+  task.expected.begin(view);
   const vector = view.reader.vector(task.search.using);
   if (vector === undefined || view.rows === 0) return [];
   view.reader.deadline.check();
@@ -164,7 +202,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   note?.mark('plan');
   // Only multivectors have lists of token vectors.
   if (plan.kind === 'none' || plan.kind === 'tokenLists') return [];
-  view.reader.deadline.claim({ kind: 'planned', ns: planNs(facts, plan) });
+  task.expected.claim(view, planNs(facts, plan), plan.kind === 'scan' || plan.kind === 'gather');
   const ofValue = plan.kind === 'walk' && plan.graph === 'value' && values !== null;
   const walked = ofValue ? { ...vector, graph: values.graph } : vector;
   return withinTime(() => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { CollectionConfig, QuantizationConfig } from '../../../protocols/model/collection.js';
+import { TooHeavy } from '../../../storage/threads/deadline.js';
 import { CollectionFixture, configOf, randomOf, type TestPoint } from './collection-fixture.js';
 import { explainedQuery } from './explained-query.js';
 
@@ -64,6 +65,24 @@ for (const [name, config] of Object.entries(CONFIGS))
     assert.ok(found >= least * LIMIT * QUERIES.length, `${found} found`);
     assert.ok(inSeveral > QUERIES.length / 2, `${inSeveral}`);
   });
+
+test('a search that is too much work for its thread leaves it before any of its segments is searched', async () => {
+  const fixture = await collectionOf(CONFIGS['lists on disk'] as CollectionConfig);
+  const { deadline } = fixture;
+  const search = () => explainedQuery(fixture, { query: QUERIES[0], limit: LIMIT });
+  deadline.effortNs = 0;
+  search();
+  const allNs = deadline.effortNs;
+  const rowsScored = () => fixture.snapshot().segments.reduce((sum, { reader }) => sum + reader.takeWork().rows, 0);
+  rowsScored();
+  deadline.effortNs = 0;
+  deadline.effortNsMax = 0.8 * allNs;
+  assert.throws(search, TooHeavy);
+  assert.equal(rowsScored(), 0);
+  deadline.effortNs = 0;
+  deadline.effortNsMax = 1.2 * allNs;
+  assert.equal(search().ids.length, LIMIT);
+});
 
 test('codes that a quantization asks for are scored anew in each segment as it says', async () => {
   const quantization: QuantizationConfig = { scalar: { type: 'int8' } };
