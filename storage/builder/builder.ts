@@ -66,9 +66,9 @@ function factsOf(error: unknown): ErrorFacts {
 }
 
 async function build(job: BuildJob): Promise<BuildResult> {
-  let crew: GraphCrew | null = null;
+  let crew: Promise<GraphCrew> | null = null;
   const control = makeControl(() => {
-    crew ??= new GraphCrew(job.threads - 1);
+    crew ??= GraphCrew.start(job.threads - 1);
     return crew;
   });
   try {
@@ -76,11 +76,11 @@ async function build(job: BuildJob): Promise<BuildResult> {
     if (job.plan === 'fieldIndex') return await buildMissingFields(job, control);
     return await buildSegments(job, openPayloadSource, control);
   } finally {
-    await (crew as GraphCrew | null)?.close();
+    await (await (crew as Promise<GraphCrew> | null))?.close();
   }
 }
 
-function makeControl(crew: () => GraphCrew): BuildControl {
+function makeControl(crew: () => Promise<GraphCrew>): BuildControl {
   let posted = 0;
   const pages = filePages();
   return {

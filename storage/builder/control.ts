@@ -10,7 +10,7 @@ export interface BuildControl {
   /** A clock in milliseconds. */
   now(): number;
   /** Threads that make a large graph together with this one. Left out: there are none. */
-  readonly crew?: () => MakerCrew;
+  readonly crew?: () => Promise<MakerCrew>;
   /** Gives memory back: what is not needed any more, or is in a file, too. Left out where the process cannot. */
   readonly pages?: FilePages;
   /** Originals of so many bytes are worth leaving in a file meanwhile. Left out: large ones. */

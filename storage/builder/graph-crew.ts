@@ -11,8 +11,8 @@ export type ToHelper =
   | { readonly kind: 'begin'; readonly making: SharedMaking; readonly number: number }
   | { readonly kind: 'step'; readonly step: MakerStep; readonly counts: StepCounts };
 
-/** With the step that it was told last. */
-export type FromHelper = 'done';
+/** Once, as its program is loaded; then whenever it has done what it took of a step. */
+export type FromHelper = 'ready' | 'done';
 
 /** Of a helper: what it keeps of a graph is in shared memory. */
 const HEAP_MB = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
@@ -23,49 +23,59 @@ interface Helper {
   readonly ended: Promise<never>;
 }
 
-export class GraphCrew implements MakerCrew {
-  readonly #helpers: Helper[] = [];
+/** With its stack and its program, generously. */
+const HELPER_BYTES = 64 << 20;
 
-  /** most: threads of it. There are fewer where the process has no addresses for so many. entry: worker entry other than the built one. */
-  constructor(most: number, entry: URL = threadEntry('graph-helper')) {
-    for (let number = 1; number <= most; number++) {
-      const name = `builder-helper-${number}`;
-      try {
-        requireThreadAddresses(name);
-      } catch {
-        return;
-      }
-      this.#helpers.push(started(entry, name));
-    }
+export class GraphCrew implements MakerCrew {
+  private constructor(private readonly helpers: readonly Helper[]) {}
+
+  /**
+   * most: threads of it. There are fewer, or none, where there is no memory for so many, or the system gives no more threads. entry: worker entry other than the
+   * built one.
+   */
+  static async start(most: number, entry: URL = threadEntry('graph-helper')): Promise<GraphCrew> {
+    const count = Math.min(most, Math.floor(process.availableMemory() / HELPER_BYTES));
+    const begun = Array.from({ length: count }, (_, at) => begin(entry, `builder-helper-${at + 1}`));
+    const helpers = await Promise.all(begun);
+    return new GraphCrew(helpers.filter((helper) => helper !== null));
   }
 
   get size(): number {
-    return this.#helpers.length;
+    return this.helpers.length;
   }
 
   begin(making: SharedMaking): void {
-    for (const [at, { worker }] of this.#helpers.entries()) tell(worker, { kind: 'begin', making, number: at + 1 });
+    for (const [at, { worker }] of this.helpers.entries()) tell(worker, { kind: 'begin', making, number: at + 1 });
   }
 
   async work(step: MakerStep, counts: StepCounts): Promise<void> {
     await Promise.all(
-      this.#helpers.map(async ({ ended, worker }) => {
-        const done = new Promise<void>((resolve) => {
-          worker.once('message', () => resolve());
-        });
-        tell(worker, { kind: 'step', step, counts });
-        await Promise.race([done, ended]);
+      this.helpers.map(async (helper) => {
+        const done = told(helper);
+        tell(helper.worker, { kind: 'step', step, counts });
+        await Promise.race([done, helper.ended]);
       }),
     );
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#helpers.map(({ worker }) => worker.terminate()));
+    await Promise.all(this.helpers.map(({ worker }) => worker.terminate()));
   }
 }
 
-function started(entry: URL, name: string): Helper {
-  const worker = new Worker(entry, { name, resourceLimits: HEAP_MB });
+/** A thread that runs; null: it cannot. */
+async function begin(entry: URL, name: string): Promise<Helper | null> {
+  try {
+    requireThreadAddresses(name);
+    const helper = watched(new Worker(entry, { name, resourceLimits: HEAP_MB }));
+    await Promise.race([told(helper), helper.ended]);
+    return helper;
+  } catch {
+    return null;
+  }
+}
+
+function watched(worker: Worker): Helper {
   const ended = new Promise<never>((_, reject) => {
     worker.once('error', (cause) => reject(new TroupeError('internal', `a thread of the build failed: ${String(cause)}`, { cause })));
     worker.once('exit', () => reject(new TroupeError('internal', 'a thread of the build has ended')));
@@ -73,6 +83,13 @@ function started(entry: URL, name: string): Helper {
   // It may end between two steps.
   ended.catch(() => {});
   return { worker, ended };
+}
+
+/** Resolves with the next message of a helper, which sends no other meanwhile. */
+function told({ worker }: Helper): Promise<FromHelper> {
+  return new Promise((resolve) => {
+    worker.once('message', resolve);
+  });
 }
 
 function tell(worker: Worker, message: ToHelper): void {

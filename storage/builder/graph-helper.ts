@@ -22,6 +22,8 @@ port.on('message', (message: ToHelper) => {
   }
 });
 
+port.postMessage('ready' satisfies FromHelper);
+
 /** What goes wrong ends the thread, and with it the build. */
 async function work({ counts, step }: Extract<ToHelper, { kind: 'step' }>): Promise<void> {
   if (thread === null) throw new Error('there is no graph to make');

@@ -80,7 +80,7 @@ async function makeGraph(
 ): Promise<BuiltGraph | null> {
   const { dim } = vector;
   const from = codesFor(vector, task) as CodesPlace;
-  const crew = task.threads > 1 && order.length >= CREW_ROWS_MIN ? (control.crew?.() ?? null) : null;
+  const crew = task.threads > 1 && order.length >= CREW_ROWS_MIN ? ((await control.crew?.()) ?? null) : null;
   const options = { ...task, rows: order.length, dim, threads: 1 + (crew?.size ?? 0) };
   const maker = makerOf(options, crew);
   if (maker === null) return null;

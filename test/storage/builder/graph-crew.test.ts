@@ -31,7 +31,7 @@ test('several threads make the graph that one makes, but for rows that are equal
     const centre = ((Math.floor(at / DIM) * 7) % 200) * DIM + (at % DIM);
     return (centres[centre] as number) + random.integer(80) - 40;
   });
-  const crew = new GraphCrew(THREADS - 1);
+  const crew = await GraphCrew.start(THREADS - 1);
   try {
     assert.equal(crew.size, THREADS - 1);
     const alone = await madeBy(null, codes);
@@ -49,9 +49,9 @@ test('several threads make the graph that one makes, but for rows that are equal
 
 test('a thread that ends ends the step that waits for it', async () => {
   const ends = new URL(
-    `data:text/javascript,${encodeURIComponent("import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => process.exit(3));")}`,
+    `data:text/javascript,${encodeURIComponent("import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => process.exit(3)); parentPort.postMessage('ready');")}`,
   );
-  const crew = new GraphCrew(2, ends);
+  const crew = await GraphCrew.start(2, ends);
   try {
     const step = crew.work({ kind: 'begin' }, stepCounts());
     await assert.rejects(step, /a thread of the build has ended$/);
@@ -61,12 +61,19 @@ test('a thread that ends ends the step that waits for it', async () => {
   }
 });
 
+test('threads that cannot begin are done without', async () => {
+  const crew = await GraphCrew.start(2, new URL('data:text/javascript,syntax error'));
+  assert.equal(crew.size, 0);
+  await crew.work({ kind: 'begin' }, stepCounts());
+  await crew.close();
+});
+
 test('a build has a crew help with a large graph, and not with a small one', async () => {
   await initChecksum();
   const folder = replicaFolder();
   const random = seededRandom(testSeed());
   const steps: string[] = [];
-  const crew = new GraphCrew(1);
+  const crew = await GraphCrew.start(1);
   const watched = {
     size: crew.size,
     begin: crew.begin.bind(crew),
@@ -86,7 +93,7 @@ test('a build has a crew help with a large graph, and not with a small one', asy
       });
       const config = makeConfig({ size: 8, distance: 'Euclid' });
       const job = { ...makeJob({ folder, config, sources: [source], rows: [rows], segmentId: rows }), threads: 2 };
-      const { report } = await buildSegment(job, () => payloadsFrom(() => '{}'), { ...freeControl, crew: () => watched });
+      const { report } = await buildSegment(job, () => payloadsFrom(() => '{}'), { ...freeControl, crew: async () => watched });
       assert.deepEqual([...new Set(steps)], rows === 2000 ? [] : ['begin', 'meet', 'choose', 'linkBack']);
       assert.ok((report.graphs[0]?.recall ?? 0) > 0.95);
     }
