@@ -8,7 +8,7 @@ import { type BuiltGraph, NO_ROW } from './built-graph.js';
 import { bridgeLevels, linkIslands } from './graph-bridges.js';
 import { GraphJoiner, linksOf } from './graph-joiner.js';
 import { GROUPS_MAX, listBytes, type MakerOptions, type MakerPlaces, nearRowsBytes, placesOf } from './maker-places.js';
-import { type MakerCrew, type MakerStep, MakerThread, rowsDone, stepCounts } from './maker-thread.js';
+import { MAKER_SEED, type MakerCrew, type MakerStep, MakerThread, rowsDone, stepCounts } from './maker-thread.js';
 import { nearParts } from './near-groups.js';
 import { align16 } from './scratch.js';
 import { randomOf } from './seeded.js';
@@ -16,8 +16,6 @@ import { randomOf } from './seeded.js';
 /** Groups that a row is in at `EF_USUAL` results of an insertion, as many more as there are more results. */
 const GROUPS_USUAL = 10;
 const EF_USUAL = 100;
-/** Of near groups, and of the rows of upper levels. */
-const SEED = 0x3c6e_f372;
 /** So many rows choose their links before several threads do: see `#choose`. */
 const FIRST_ROWS = 4096;
 
@@ -28,7 +26,7 @@ export function upperM(m: number): number {
 
 /** The rows of level 1 and above: one of each `m`, wherever it is among them, so that with rows in an order by place all places have some. */
 export function upperRows({ m, rows }: Pick<MakerOptions, 'm' | 'rows'>): Uint32Array {
-  const random = randomOf(SEED);
+  const random = randomOf(MAKER_SEED);
   return Uint32Array.from({ length: Math.floor(rows / m) }, (_, part) => part * m + Math.floor(random() * m));
 }
 
@@ -121,7 +119,7 @@ export class GraphMaker {
     const groupsEach = Math.min(GROUPS_MAX, Math.ceil((GROUPS_USUAL * efConstruct) / EF_USUAL));
     const parts = await nearParts(all(rows), {
       pause: begin,
-      random: randomOf(SEED),
+      random: randomOf(MAKER_SEED),
       rank: (leaders, some, each) => this.#thread.rank(leaders, some, each),
     });
     await this.#together({ kind: 'meet', parts, groupsEach }, (done) => pause(Math.min(rows, Math.floor(done / groupsEach))));

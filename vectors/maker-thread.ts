@@ -53,8 +53,9 @@ export interface MakerCrew {
   work(step: MakerStep, counts: StepCounts): Promise<void>;
 }
 
+/** Of leaders, and of the rows of upper levels. */
+export const MAKER_SEED = 0x3c6e_f372;
 const PIECE_ROWS = 1024;
-const SEED = 0x3c6e_f372;
 
 export function stepCounts(): StepCounts {
   return new Int32Array(new SharedArrayBuffer(8));
@@ -148,7 +149,7 @@ export class MakerThread {
     const { buffer } = this.making.memory;
     const { group } = this.#own;
     // Each part has numbers of its own, whichever thread takes it.
-    const tools = { pause, random: randomOf(SEED + number), rank: (...asked: Parameters<RankLeaders>) => this.rank(...asked) };
+    const tools = { pause, random: randomOf(MAKER_SEED + number), rank: (...asked: Parameters<RankLeaders>) => this.rank(...asked) };
     for await (const some of groupsOf(parts[number] as Uint32Array, parts.length, groupsEach, tools)) {
       await pause();
       new Uint32Array(buffer, group, some.length).set(some);
