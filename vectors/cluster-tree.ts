@@ -73,7 +73,7 @@ export class ClusterTree {
   /**
    * As `train`, and then some iterations over all clusters, which are put into groups anew each time. It takes some times as long, and what a code is put into is nearer:
    * 200,000 × 128 (synthetic) in 2,048 lists and 16 groups looked at, the lists to read for 98 of 100 neighbours: 22, after `train` 29, and 21 where each code is compared with all
-   * clusters, for twice the CPU, with 8,192 lists for five times as much.
+   * clusters, for twice the CPU. With 8,192 lists those are five times as many comparisons.
    */
   async trainWhole(sample: Uint8Array, pause: Pause): Promise<void> {
     const { count, stride } = this;
