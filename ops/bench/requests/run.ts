@@ -41,6 +41,8 @@ const COLD_REQUESTS = 1000;
 const BARE_SOCKET = 'a bare socket that answers anything alike (the floor of healthz)';
 const UPLOAD_CONNECTIONS = 4;
 const INDEXING_THRESHOLD_KB = 1000;
+/** As many as there are CPUs. */
+const BUILD_THREADS = 64;
 
 export async function measureRequests(dataset: Dataset, settings: RequestSettings, folder: string): Promise<RequestReport> {
   const wakeUps = [await measureWakeUp(1), await measureWakeUp(UPLOAD_CONNECTIONS)];
@@ -86,17 +88,26 @@ async function measureUploads(bench: Bench, dataset: Dataset): Promise<RequestRo
   return rows;
 }
 
-/** Makes the collection anew, with an index of each payload field. */
+/**
+ * Makes the collection anew, with an index of each payload field. Nothing is built before `beginBuilds`: a build that begins while the other side has its turn would count in
+ * the next one.
+ */
 export async function makeCollection({ node }: Contender, dataset: Dataset): Promise<void> {
   const client = new RestClient(node.port);
   await client.call('DELETE', `/collections/${COLLECTION}`);
   await client.result('PUT', `/collections/${COLLECTION}`, {
     vectors: { size: dataset.dim, distance: dataset.distance },
-    optimizers_config: { indexing_threshold: INDEXING_THRESHOLD_KB },
+    optimizers_config: { indexing_threshold: INDEXING_THRESHOLD_KB, max_optimization_threads: 0 },
   });
   for (const [field, type] of Object.entries(PAYLOAD_FIELDS)) {
     await client.result('PUT', `/collections/${COLLECTION}/index?wait=true`, { field_name: field, field_schema: type });
   }
+  client.close();
+}
+
+export async function beginBuilds({ node }: Contender): Promise<void> {
+  const client = new RestClient(node.port);
+  await client.result('PATCH', `/collections/${COLLECTION}`, { optimizers_config: { max_optimization_threads: BUILD_THREADS } });
   client.close();
 }
 
@@ -145,6 +156,7 @@ async function measureBareSocket(bench: Bench, operation: Operation): Promise<Re
 async function measureCold(bench: Bench, operation: Operation): Promise<RequestRow> {
   const slices = new Map<Contender, Slice[]>();
   for (const side of bench.sides) {
+    await beginBuilds(side);
     await untilIndexed(side);
     await restart(side);
   }

@@ -11,7 +11,7 @@ import { startHelper } from '../common/helper.js';
 import { memory } from '../common/measure.js';
 import { readThreads, treeUse } from '../common/threads.js';
 import { type Operation, readOperations, upload } from '../requests/operations.js';
-import { COLLECTION, makeCollection, untilIndexed } from '../requests/run.js';
+import { beginBuilds, COLLECTION, makeCollection, untilIndexed } from '../requests/run.js';
 import { type Bench, type Contender, median, restart, runSlice, startContenders, turns } from '../requests/slices.js';
 
 export interface StartSettings {
@@ -112,6 +112,7 @@ async function fill(bench: Bench, side: Contender, dataset: Dataset): Promise<vo
   await makeCollection(side, dataset);
   const points = upload('grpc', COLLECTION, dataset, 0, dataset.count);
   await runSlice(bench, side, points, { connections: UPLOAD_CONNECTIONS, requests: points.requests.length });
+  await beginBuilds(side);
   await untilIndexed(side);
 }
 
