@@ -66,7 +66,7 @@ export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: Neare
   const expected = new ExpectedWork(places.map(({ view }) => view));
   const searchView = viewSearch(space, search, k, { expected, waiting });
   const lists = places.map(({ snapshot, view }) => searchView(view, snapshot));
-  if (waiting !== null) for (const { passed, rows, task } of waiting.best()) lists.push(scoredAnew(passed, rows, task));
+  if (waiting !== null) for (const passed of waiting.best()) lists.push(scoredAnew(passed));
   return mergeRanked(lists, { ...page, better: betterOf(space.distance) });
 }
 
@@ -144,6 +144,7 @@ class ExpectedWork {
 /** What the codes of a segment have found. */
 interface CodePass {
   readonly run: Run;
+  readonly task: Task;
   readonly vector: VectorReader;
   /** Scores are those of the codes. */
   readonly ranked: Ranked;
@@ -158,30 +159,33 @@ interface CodePass {
  * that are best among the rows of all.
  */
 class WaitingRows {
-  private readonly passes: { readonly passed: CodePass; readonly task: Task }[] = [];
+  private readonly passes: CodePass[] = [];
 
-  add({ ranked: { count, rows, scores }, ...passed }: CodePass, task: Task): void {
+  add({ ranked: { count, rows, scores }, ...passed }: CodePass): void {
     // Copies: the next search may be of a segment with the same scratch.
-    this.passes.push({ passed: { ...passed, ranked: { count, rows: rows.slice(0, count), scores: scores.slice(0, count) } }, task });
+    this.passes.push({ ...passed, ranked: { count, rows: rows.slice(0, count), scores: scores.slice(0, count) } });
   }
 
-  /** Of each segment the rows to score anew. */
-  best(): { readonly passed: CodePass; readonly task: Task; readonly rows: Uint32Array }[] {
+  /** What is left of what each segment has found: rows to score anew. */
+  best(): CodePass[] {
     const { passes } = this;
-    const best = new TopRows(Math.max(1, ...passes.map(({ passed: { keep } }) => keep)));
+    const best = new TopRows(Math.max(1, ...passes.map(({ keep }) => keep)));
     const starts = [0];
-    for (const { passed } of passes) {
-      const { count, scores } = passed.ranked;
+    for (const { ranked } of passes) {
       const from = starts.at(-1) as number;
-      for (let at = 0; at < count; at++) best.add(from + at, scores[at] as number);
-      starts.push(from + count);
+      ranked.scores.forEach((score, at) => {
+        best.add(from + at, score);
+      });
+      starts.push(from + ranked.count);
     }
     const found = best.ranked().rows.sort();
-    return passes.map(({ passed, task }, n) => {
+    const left = passes.map(({ ranked, ...passed }, n) => {
       const [from, to] = [starts[n] as number, starts[n + 1] as number];
-      const places = found.filter((place) => place >= from && place < to);
-      return { passed, task, rows: places.map((place) => passed.ranked.rows[place - from] as number) };
+      const places = found.filter((place) => place >= from && place < to).map((place) => place - from);
+      const rows = places.map((at) => ranked.rows[at] as number);
+      return { ...passed, ranked: { count: rows.length, rows, scores: Float32Array.from(places, (at) => ranked.scores[at] as number) } };
     });
+    return left.filter(({ ranked }) => ranked.count > 0);
   }
 }
 
@@ -215,16 +219,16 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   });
 }
 
-/** The hits of a segment by its originals. rows: those that are worth it. */
-function scoredAnew({ k, ranked, run, vector }: CodePass, rows: Uint32Array, task: Task): Hit[] {
-  if (rows.length === 0) return [];
-  const { view } = run;
+/** The hits of a segment by its originals, after those of others were searched. */
+function scoredAnew(passed: CodePass): Hit[] {
+  const { run, task, vector } = passed;
+  const { reader } = run.view;
   return withinTime(() => {
-    view.reader.deadline.check();
+    reader.deadline.check();
     // Segments may have been searched meanwhile whose memory is the same.
-    run.kernels.setQuery(run.slot, vector.original ?? stagingMatrix(view.reader, vector.layout), task.values);
-    const found = hits(view, task, rescored(run, vector, { ...ranked, count: rows.length, rows }, Math.min(k, rows.length)), false);
-    explaining()?.of(view).answered('hits', found.length);
+    run.kernels.setQuery(run.slot, vector.original ?? stagingMatrix(reader, vector.layout), task.values);
+    const found = hitsByOriginals(passed);
+    explaining()?.of(run.view).answered('hits', found.length);
     return found;
   });
 }
@@ -321,20 +325,24 @@ function runPlan(
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
     if (!plan.rescore || codesDecide(vector, values)) return hits(view, task, firstPass(run, vector, codes, plan, k, k), !plan.rescore);
-    return byOriginals({ run, vector, ranked: firstPass(run, vector, codes, plan, keep, k), keep, k }, task);
+    return decided({ run, task, vector, ranked: firstPass(run, vector, codes, plan, keep, k), keep, k });
   }
   if (original === null) return hits(view, task, rankAllFiled(run, vector, values, k), false);
   kernels.setQuery(slot, original, values);
-  return hits(view, task, firstPass(run, vector, original, plan, keep, k), plan.useCodes && !plan.rescore);
+  return hits(view, task, firstPass(run, vector, original, plan, keep, k), false);
 }
 
-/** The hits by the originals of what codes have found; none yet, where rows of other segments may be better. */
-function byOriginals(passed: CodePass, task: Task): Hit[] {
-  const { k, ranked, run, vector } = passed;
+/** The hits of what codes have found; none yet, where rows of other segments may be better. */
+function decided(passed: CodePass): Hit[] {
+  const { waiting } = passed.task;
   // Codes that a quantization asks for are rescored as it says.
-  if (task.waiting === null || vector.layout.quantization !== null) return hits(run.view, task, rescored(run, vector, ranked, k), false);
-  task.waiting.add(passed, task);
+  if (waiting === null || passed.vector.layout.quantization !== null) return hitsByOriginals(passed);
+  waiting.add(passed);
   return [];
+}
+
+function hitsByOriginals({ k, ranked, run, task, vector }: CodePass): Hit[] {
+  return hits(run.view, task, rescored(run, vector, ranked, k), false);
 }
 
 /** The best k of the nearest lists, or, where these have too few rows that count, of all rows that count. */
@@ -350,7 +358,7 @@ function throughLists(run: Run, vector: VectorReader, task: Task, plan: Extract<
   note?.scored('lists', 0);
   if (first.count >= k || first.count >= run.kernels.countAdmitted(view.rows, admission))
     return plan.rescore
-      ? byOriginals({ run, vector, ranked: first, keep, k }, task)
+      ? decided({ run, task, vector, ranked: first, keep, k })
       : hits(view, task, { ...first, count: Math.min(k, first.count) }, true);
   note?.fallBack();
   if (vector.original === null) return hits(view, task, rankAllFiled(run, vector, values, k), false);
