@@ -1,9 +1,9 @@
 /** Threads that make graphs together with a builder. They begin when the first large graph is made, and end with the build. */
 
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { TroupeError } from '../../protocols/errors.js';
 import type { MakerCrew, MakerStep, SharedMaking, StepCounts } from '../../vectors/maker-thread.js';
-import { requireThreadAddresses } from '../disk/machine.js';
+import { startThread } from '../pool/early-thread.js';
 import { threadEntry } from '../threads/entries.js';
 
 export type ToHelper =
@@ -15,7 +15,7 @@ export type ToHelper =
 export type FromHelper = 'ready' | 'done';
 
 /** Of a helper: what it keeps of a graph is in shared memory. */
-const HEAP_MB = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 256 };
+const HEAP_MB = 256;
 
 interface Helper {
   readonly worker: Worker;
@@ -66,8 +66,7 @@ export class GraphCrew implements MakerCrew {
 /** A thread that runs; null: it cannot. */
 async function begin(entry: URL, name: string): Promise<Helper | null> {
   try {
-    requireThreadAddresses(name);
-    const helper = watched(new Worker(entry, { name, resourceLimits: HEAP_MB }));
+    const helper = watched(startThread(entry, name, null, HEAP_MB));
     await Promise.race([told(helper), helper.ended]);
     return helper;
   } catch {
