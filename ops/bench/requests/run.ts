@@ -41,7 +41,7 @@ const COLD_REQUESTS = 1000;
 const BARE_SOCKET = 'a bare socket that answers anything alike (the floor of healthz)';
 const UPLOAD_CONNECTIONS = 4;
 const INDEXING_THRESHOLD_KB = 1000;
-/** As many as there are CPUs. */
+/** More than there are CPUs: a build takes no more than those. */
 const BUILD_THREADS = 64;
 
 export async function measureRequests(dataset: Dataset, settings: RequestSettings, folder: string): Promise<RequestReport> {
@@ -105,6 +105,7 @@ export async function makeCollection({ node }: Contender, dataset: Dataset): Pro
   client.close();
 }
 
+/** Has what `makeCollection` has made be indexed. */
 export async function beginBuilds({ node }: Contender): Promise<void> {
   const client = new RestClient(node.port);
   await client.result('PATCH', `/collections/${COLLECTION}`, { optimizers_config: { max_optimization_threads: BUILD_THREADS } });
