@@ -16,7 +16,7 @@ import { TroupeError } from '../protocols/errors.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
 import { memoryGiver } from '../storage/memory/system-calls.js';
 import type { EnginePool } from '../storage/pool/pool.js';
-import { giveBackStart } from '../storage/threads/collect-garbage.js';
+import { RestingHeap } from '../storage/threads/collect-garbage.js';
 import { startBanner } from './banner.js';
 import { type ClusterStart, type CommandLineOf, parseCommandLine } from './cli.js';
 import { memberProblems, misplacedOptions, type OwnClusterOptions, openCluster } from './cluster-start.js';
@@ -263,7 +263,7 @@ async function run(
     () => {
       tellThreadsReady();
       keepCompiledCode();
-      giveBackStart(() => node.listCollections().length === 0);
+      new RestingHeap(() => node.listCollections().length > 0).begin();
       setTimeout(() => {
         memory.giveBack = memoryGiver();
       }, GIVE_BACK_AFTER_MS).unref();

@@ -3,7 +3,7 @@
 import { parentPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
-import { giveBackStart } from '../threads/collect-garbage.js';
+import { RestingHeap } from '../threads/collect-garbage.js';
 import { lowerPriority } from '../threads/low-priority.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { startData } from '../threads/start-data.js';
@@ -25,5 +25,5 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
   prepareByteScan();
-  giveBackStart(() => reader.isEmpty);
+  new RestingHeap(() => !reader.isEmpty).begin();
 }

@@ -8,7 +8,7 @@ import { Ledger } from '../memory/shared-ledger.js';
 import { filePages, mappedPagesGiver } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
-import { GarbageCollector } from '../threads/collect-garbage.js';
+import { GarbageCollector, RestingHeap } from '../threads/collect-garbage.js';
 import type { FromWriter, ToWriter, WriterData } from '../threads/messages.js';
 import { SentSets } from '../threads/sent-sets.js';
 import { startData } from '../threads/start-data.js';
@@ -91,4 +91,5 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
   port.on('message', receive);
   writerPort.post({ kind: 'ready' });
   prepareByteScan();
+  new RestingHeap(() => writers.size > 0).begin();
 }

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { GrowingBytes } from '../../../http/context/growing-bytes.js';
 import { memoryBudget } from '../../../storage/memory/budget.js';
 import { SharedLedger } from '../../../storage/memory/shared-ledger.js';
-import { beginCollection, GarbageCollector, giveBackStart, LeftMemory } from '../../../storage/threads/collect-garbage.js';
+import { beginCollection, GarbageCollector, type HeapFacts, LeftMemory, RestingHeap } from '../../../storage/threads/collect-garbage.js';
 
 /** Timers of a clock that tests move, and how many garbage collections ran. */
 function fakeTime() {
@@ -102,23 +102,69 @@ test('a thread of a small container does not keep the bodies of requests that ar
   assert.ok(arrayBuffers - before < 16 << 20, `${(arrayBuffers - before) >> 20} MB of 60 are left`);
 });
 
-test('what a start has left is given back once, by a thread that is idle then', () => {
-  for (const isIdle of [true, false]) {
-    let collections = 0;
-    const due: (() => void)[] = [];
-    const later = (run: () => void): NodeJS.Timeout => {
-      due.push(run);
-      return setTimeout(() => {}, 0);
-    };
-    giveBackStart(
-      () => isIdle,
-      () => collections++,
-      later,
-    );
-    assert.equal(collections, 0);
-    for (const run of due) run();
-    assert.deepEqual([due.length, collections], [1, isIdle ? 1 : 0]);
-  }
+test('a thread at rest gives back what a busy time has left, once', () => {
+  const mb = 1 << 20;
+  const looks: HeapFacts[] = [];
+  let collections = 0;
+  const heap = new RestingHeap(
+    () => false,
+    () => looks.shift() as HeapFacts,
+    () => collections++,
+  );
+  const collectionsAfter = (...facts: HeapFacts[]): number => {
+    looks.push(...facts);
+    heap.tick();
+    assert.equal(looks.length, 0);
+    return collections;
+  };
+  assert.equal(collectionsAfter({ heldBytes: 12 * mb, activeShare: 0.3 }), 0, 'it has something to do');
+  assert.equal(collectionsAfter({ heldBytes: 12 * mb, activeShare: 0 }, { heldBytes: 7 * mb, activeShare: 1 }), 1);
+  assert.equal(collectionsAfter({ heldBytes: 8 * mb, activeShare: 0 }), 1, 'little has come since then');
+  assert.equal(collectionsAfter({ heldBytes: 10 * mb, activeShare: 0 }, { heldBytes: 10 * mb, activeShare: 1 }), 2);
+  assert.equal(collectionsAfter({ heldBytes: 11 * mb, activeShare: 0 }), 2, 'what is needed is no garbage');
+  assert.equal(collectionsAfter({ heldBytes: 100 * mb, activeShare: 0 }), 2, 'a large heap would stop the thread for long');
+});
+
+test('a thread that may be asked again stays warm for a while: a collection at rest drops its compiled code', () => {
+  let collections = 0;
+  let activeShare = 0;
+  const heap = new RestingHeap(
+    () => true,
+    () => ({ heldBytes: 12 << 20, activeShare }),
+    () => collections++,
+  );
+  for (let look = 0; look < 9; look++) heap.tick();
+  activeShare = 0.2;
+  heap.tick();
+  activeShare = 0;
+  for (let look = 0; look < 9; look++) heap.tick();
+  assert.equal(collections, 0, 'it was asked meanwhile');
+  heap.tick();
+  assert.equal(collections, 1);
+  for (let look = 0; look < 20; look++) heap.tick();
+  assert.equal(collections, 1);
+});
+
+test('a thread that has been busy has less memory some seconds later', { timeout: 60_000 }, async () => {
+  const source = `
+    import { parentPort, workerData } from 'node:worker_threads';
+    import v8 from 'node:v8';
+    const { RestingHeap } = await import(workerData.module);
+    let kept = Array.from({ length: 100_000 }, (_, n) => ({ n }));
+    const held = () => v8.getHeapStatistics().total_physical_size;
+    const before = held();
+    kept = null;
+    new RestingHeap(() => false).begin();
+    parentPort.on('message', () => {});
+    const timer = setInterval(() => {
+      if (held() > before - (2 << 20)) return;
+      clearInterval(timer);
+      parentPort.close();
+    }, 100);`;
+  const module = new URL('../../../storage/threads/collect-garbage.js', import.meta.url).href;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`), { workerData: { module } });
+  const [code] = await once(worker, 'exit');
+  assert.equal(code, 0);
 });
 
 test('the main thread has its garbage collected without a stop for the whole heap', { timeout: 30_000 }, async () => {
