@@ -15,6 +15,7 @@ interface Library {
     readonly madvise: (start: bigint, bytes: bigint, advice: number) => number;
     readonly mmap: (start: bigint, bytes: bigint, protection: number, flags: number, descriptor: number, position: bigint) => bigint;
     readonly munmap: (start: bigint, bytes: bigint) => number;
+    readonly sched_yield: () => number;
     readonly posix_fadvise: (descriptor: number, position: bigint, bytes: bigint, advice: number) => number;
   };
   /** Where its bytes begin. */
@@ -118,6 +119,14 @@ export function largePages(): ((part: FilePart) => void) | null {
   return ({ buffer, bytes, offset }) => void functions.madvise(addressOf(buffer) + BigInt(offset), BigInt(bytes), MADV_HUGEPAGE);
 }
 
+/** Lets other threads that wait for this thread's CPU go first. Null where the process cannot. */
+export function giveWayCall(): (() => void) | null {
+  const library = openLibrary();
+  if (library === null) return null;
+  const { sched_yield } = library.functions;
+  return () => void sched_yield();
+}
+
 /** Has the system read a part of an open file without waiting for it. */
 export type AskAhead = (descriptor: number, position: number, bytes: number) => void;
 
@@ -150,6 +159,7 @@ function newLibrary(): Library | null {
       madvise: { arguments: ['u64', 'u64', 'i32'], return: 'i32' },
       mmap: { arguments: ['u64', 'u64', 'i32', 'i32', 'i32', 'i64'], return: 'u64' },
       munmap: { arguments: ['u64', 'u64'], return: 'i32' },
+      sched_yield: { arguments: [], return: 'i32' },
       posix_fadvise: { arguments: ['i32', 'i64', 'i64', 'i32'], return: 'i32' },
     });
     // Throws where types are named in another way.

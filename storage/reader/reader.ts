@@ -28,6 +28,7 @@ import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import { KnownReads } from '../threads/known-reads.js';
+import { givingWay } from '../threads/low-priority.js';
 import type {
   FromReader,
   OwnCollection,
@@ -146,6 +147,11 @@ export class Reader {
     this.held = new HeldMemory(this.memory);
     this.values = new HeldValues(this.memory);
     this.context.deadline.memory = this.held;
+  }
+
+  /** From here on other threads go first, every so often: this one is for heavy reads. */
+  giveWay(): void {
+    this.context.deadline.giveWay = givingWay();
   }
 
   /** No collection is open in this thread. */

@@ -9,8 +9,8 @@ import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { startData } from '../threads/start-data.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
 
-/** A third of the weight of other threads, where these want all CPUs: heavy reads go on, and quick ones hardly notice them. */
-const HEAVY_NICENESS = 5;
+/** A tenth of the weight of other threads, where these want all CPUs: heavy reads go on, and quick ones hardly notice them. */
+const HEAVY_NICENESS = 10;
 
 export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<void> {
   if (parentPort === null) return;
@@ -22,6 +22,7 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   if (isForHeavy) lowerPriority(HEAVY_NICENESS);
   // Only reads of clients that are connected here ask peers, and connections with these would keep the thread from its end.
   const reader = new Reader(data, post, () => port.close(), openDoor, isForHeavy ? undefined : peers);
+  if (isForHeavy) reader.giveWay();
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
   prepareByteScan();

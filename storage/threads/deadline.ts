@@ -38,9 +38,13 @@ export class Deadline {
   /** Shared memory that says whether somebody still waits for the answer (`HeavyRead`); null: somebody does. */
   gone: Int32Array | null = null;
 
+  /** Lets other threads go first, in one that is for heavy reads (`low-priority.ts`). */
+  giveWay: (() => void) | null = null;
+
   /** Whether the time is over, or nobody waits. Cheap enough for kernels, which ask every few microseconds of work. */
   readonly expired = (): boolean => {
     beat();
+    this.giveWay?.();
     return steadyNowMs() > this.deadlineMs || (this.gone !== null && Atomics.load(this.gone, 0) !== 0);
   };
 

@@ -1,6 +1,7 @@
 /** Threads that work in the background have the CPUs that the others leave. */
 
 import os from 'node:os';
+import { giveWayCall } from '../memory/system-calls.js';
 
 /** Whether a priority belongs to a thread. Elsewhere it would be that of the whole process. */
 export const THREADS_HAVE_PRIORITIES = process.platform === 'linux';
@@ -16,4 +17,21 @@ export function lowerPriority(niceness: number): void {
   } catch {
     // A container may forbid it: the thread then runs at the normal priority.
   }
+}
+
+/** A thread that wakes up waits for so long at most behind one that gives way. A call takes 0.4 µs, as measured. */
+const GIVE_WAY_MS = 0.1;
+
+/**
+ * What a thread calls every few microseconds of its work, to let others that want its CPU go first now and then. A low priority alone has them wait for the
+ * system's next tick, 1 to 4 ms, where they have had more than their share. Null where the system has no call for it, or the process cannot make it.
+ */
+export function givingWay(call: (() => void) | null = giveWayCall(), nowMs: () => number = () => performance.now()): (() => void) | null {
+  if (call === null) return null;
+  let dueMs = nowMs() + GIVE_WAY_MS;
+  return () => {
+    if (nowMs() < dueMs) return;
+    call();
+    dueMs = nowMs() + GIVE_WAY_MS;
+  };
 }

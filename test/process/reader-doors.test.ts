@@ -148,7 +148,7 @@ test('a heavy read beside quick ones is answered by a reader without connections
     assert.ok(asked < 900, 'no heavy read was handed on');
   }
   const priorities = nicenessOfThreads(node.pid);
-  const heavy = Math.min(19, (priorities.get(node.pid) as number) + 5);
+  const heavy = Math.min(19, (priorities.get(node.pid) as number) + 10);
   assert.ok([...priorities.values()].includes(heavy), `no thread has niceness ${heavy}: ${[...priorities.values()]}`);
   assert.equal(await metric(node.port), 2 * asked);
   assert.match(await metrics(), new RegExp(`^grpc_responses_total\\{endpoint="/qdrant\\.Points/Count",status="0"\\} ${asked}$`, 'm'));

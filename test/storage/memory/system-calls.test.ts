@@ -16,7 +16,7 @@ const SYSTEM_CALLS = new URL('../../../storage/memory/system-calls.js', import.m
  */
 const PROGRAM = `
 import { readFileSync } from 'node:fs';
-const { mappedPagesGiver, memoryGiver } = await import(process.argv[1]);
+const { giveWayCall, mappedPagesGiver, memoryGiver } = await import(process.argv[1]);
 const { Environment } = await import(process.argv[2]);
 const of = (key) => Number(new RegExp('^' + key + ':\\\\s+(\\\\d+)', 'm').exec(readFileSync('/proc/self/status', 'utf8'))[1]);
 
@@ -32,6 +32,9 @@ mappedPagesGiver()?.(environment.file);
 const database = { mapped, left: of('RssFile'), sum: readAll() };
 await environment.close();
 
+const giveWay = giveWayCall();
+giveWay?.();
+
 const giveBack = memoryGiver();
 let blocks = Array.from({ length: 8000 }, () => Buffer.allocUnsafeSlow(8192).fill(1));
 blocks = blocks.filter((_, at) => at % 1000 === 999);
@@ -41,10 +44,10 @@ giveBack?.();
 const after = { anonymous: of('RssAnon'), file: of('RssFile') };
 let sum = 0;
 for (const block of blocks) for (const byte of block) sum += byte;
-console.log(JSON.stringify({ can: giveBack !== null, database, before, after, sum, parsed: JSON.parse('[1.5]')[0], text: 'ä'.toUpperCase() }));
+console.log(JSON.stringify({ can: giveBack !== null && giveWay !== null, database, before, after, sum, parsed: JSON.parse('[1.5]')[0], text: 'ä'.toUpperCase() }));
 `;
 
-test('freed blocks, pages of the program and mapped pages of a database go back to the system, and the program goes on', async (t) => {
+test('freed blocks, pages of the program and mapped pages of a database go back to the system, threads give way, and the program goes on', async (t) => {
   const runtime = broughtNode();
   if (runtime === null || process.platform !== 'linux') return t.skip('needs the runtime that Troupe brings along, on Linux');
   const words = [
