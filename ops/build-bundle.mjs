@@ -22,10 +22,11 @@ const KEPT_CODE = 'kept-code.cjs';
 /**
  * What a thread runs first, in a file of its own. `launch.sh` and the pool have heaps made with an option of V8 (`storage/pool/late-marking.ts`). V8
  * takes no compiled code that was kept under other options, not even that of Node.js's own modules, so the option is taken back before
- * the program is loaded.
+ * the program is loaded. Heaps that are made from here on, those of all threads but the main one, have no collections of V8's own at rest (`RestingHeap` in
+ * `storage/threads/collect-garbage.ts`).
  */
 const FIRST = (name, build) =>
-  `require('node:v8').setFlagsFromString('--initial-old-space-size=0');\nrequire('./${STACK_TRACES}');\nrequire('./${KEPT_CODE}')('${name}', '${build}');\n`;
+  `for (const option of ['--initial-old-space-size=0', '--no-memory-reducer']) require('node:v8').setFlagsFromString(option);\nrequire('./${STACK_TRACES}');\nrequire('./${KEPT_CODE}')('${name}', '${build}');\n`;
 /** A process of its own, whose heap is made without that option. */
 const ALONE = 'checker';
 

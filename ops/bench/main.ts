@@ -406,7 +406,7 @@ async function benchEngine(): Promise<void> {
   const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const engine = { efs: settings.efs, seconds: settings.seconds, restMs: options.quick ? 3000 : 10_000, beside };
+    const engine = { efs: settings.efs, seconds: settings.seconds, restMs: options.quick ? 3000 : 40_000, beside };
     const figures = await measureEngine(datasets, engine, folder, (line) => process.stderr.write(`${line}\n`));
     const besideName = beside === null ? null : commitOf(beside);
     const chapter: EngineChapter = { ...run(), figures, seed, besideName };

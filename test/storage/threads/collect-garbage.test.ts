@@ -106,10 +106,12 @@ test('a thread at rest gives back what a busy time has left, once', () => {
   const mb = 1 << 20;
   const looks: HeapFacts[] = [];
   let collections = 0;
+  let begun = 0;
   const heap = new RestingHeap(
     () => false,
     () => looks.shift() as HeapFacts,
     () => collections++,
+    () => begun++,
   );
   const collectionsAfter = (...facts: HeapFacts[]): number => {
     looks.push(...facts);
@@ -122,7 +124,9 @@ test('a thread at rest gives back what a busy time has left, once', () => {
   assert.equal(collectionsAfter({ heldBytes: 8 * mb, activeShare: 0 }), 1, 'little has come since then');
   assert.equal(collectionsAfter({ heldBytes: 10 * mb, activeShare: 0 }, { heldBytes: 10 * mb, activeShare: 1 }), 2);
   assert.equal(collectionsAfter({ heldBytes: 11 * mb, activeShare: 0 }), 2, 'what is needed is no garbage');
-  assert.equal(collectionsAfter({ heldBytes: 100 * mb, activeShare: 0 }), 2, 'a large heap would stop the thread for long');
+  assert.equal(begun, 0);
+  assert.equal(collectionsAfter({ heldBytes: 100 * mb, activeShare: 0 }, { heldBytes: 100 * mb, activeShare: 1 }), 2);
+  assert.equal(begun, 1, 'a large heap would stop the thread for long: it is marked in steps');
 });
 
 test('a thread that may be asked again stays warm for a while: a collection at rest drops its compiled code', () => {
