@@ -28,7 +28,6 @@ import { steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector } from '../threads/collect-garbage.js';
 import { Deadline, TooHeavy, timeLimitReached } from '../threads/deadline.js';
 import { KnownReads } from '../threads/known-reads.js';
-import { givingWay } from '../threads/low-priority.js';
 import type {
   FromReader,
   OwnCollection,
@@ -149,9 +148,9 @@ export class Reader {
     this.context.deadline.memory = this.held;
   }
 
-  /** From here on other threads go first, every so often: this one is for heavy reads. */
-  giveWay(): void {
-    this.context.deadline.giveWay = givingWay();
+  /** giveWay: called every few microseconds of a read from here on. */
+  set giveWay(giveWay: () => void) {
+    this.context.deadline.giveWay = giveWay;
   }
 
   /** No collection is open in this thread. */

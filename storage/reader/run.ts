@@ -3,8 +3,9 @@
 import { parentPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
+import { giveWayCall } from '../memory/system-calls.js';
 import { RestingHeap } from '../threads/collect-garbage.js';
-import { lowerPriority } from '../threads/low-priority.js';
+import { givingWay, lowerPriority } from '../threads/low-priority.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { startData } from '../threads/start-data.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
@@ -22,7 +23,8 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   if (isForHeavy) lowerPriority(HEAVY_NICENESS);
   // Only reads of clients that are connected here ask peers, and connections with these would keep the thread from its end.
   const reader = new Reader(data, post, () => port.close(), openDoor, isForHeavy ? undefined : peers);
-  if (isForHeavy) reader.giveWay();
+  const giveWay = isForHeavy ? giveWayCall() : null;
+  if (giveWay !== null) reader.giveWay = givingWay(giveWay);
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
   prepareByteScan();

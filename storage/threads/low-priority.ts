@@ -1,7 +1,6 @@
 /** Threads that work in the background have the CPUs that the others leave. */
 
 import os from 'node:os';
-import { giveWayCall } from '../memory/system-calls.js';
 
 /** Whether a priority belongs to a thread. Elsewhere it would be that of the whole process. */
 export const THREADS_HAVE_PRIORITIES = process.platform === 'linux';
@@ -24,10 +23,9 @@ const GIVE_WAY_MS = 0.1;
 
 /**
  * What a thread calls every few microseconds of its work, to let others that want its CPU go first now and then. A low priority alone has them wait for the
- * system's next tick, 1 to 4 ms, where they have had more than their share. Null where the system has no call for it, or the process cannot make it.
+ * system's next tick, 1 to 4 ms, where they have had more than their share. call: that of the system; nowMs: of a clock that is never set, with fractions.
  */
-export function givingWay(call: (() => void) | null = giveWayCall(), nowMs: () => number = () => performance.now()): (() => void) | null {
-  if (call === null) return null;
+export function givingWay(call: () => void, nowMs: () => number = () => performance.now()): () => void {
   let dueMs = nowMs() + GIVE_WAY_MS;
   return () => {
     if (nowMs() < dueMs) return;
