@@ -409,7 +409,7 @@ async function benchEngine(): Promise<void> {
     const engine = { efs: settings.efs, seconds: settings.seconds, restMs: options.quick ? 3000 : 40_000, beside };
     const figures = await measureEngine(datasets, engine, folder, (line) => process.stderr.write(`${line}\n`));
     const besideName = beside === null ? null : commitOf(beside);
-    const chapter: EngineChapter = { ...run(), figures, seed, besideName };
+    const chapter: EngineChapter = { ...run(), figures, seed, restMs: engine.restMs, besideName };
     console.log(`\n${engineMarkdown(chapter)}`);
     keep('engine', chapter, engineMarkdown(chapter));
   } finally {

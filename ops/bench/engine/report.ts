@@ -9,6 +9,8 @@ export interface EngineChapter {
   readonly date: string;
   readonly machine: Machine;
   readonly seed: number;
+  /** Milliseconds of rest before memory is looked at. */
+  readonly restMs: number;
   /** Of each data set this checkout, then the one beside it. */
   readonly figures: readonly EngineFigures[];
   /** What the checkout beside this one is, for instance its commit. */
@@ -37,12 +39,12 @@ function withoutFiles(memory: Memory | null): number | null {
   return memory === null ? null : memory.rss - memory.file;
 }
 
-export function engineMarkdown({ besideName, command, date, figures, machine, seed }: EngineChapter): string {
+export function engineMarkdown({ besideName, command, date, figures, machine, restMs, seed }: EngineChapter): string {
   const datasets = [...new Set(figures.map(({ dataset }) => dataset))];
   return [
     '### The engine',
     '',
-    `${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\`. CPU is that of the whole node, of searches over REST with 4 connections, medians of slices in turn; at a recall: between the values of \`hnsw_ef\` on both sides of it.`,
+    `${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, started by Node ${machine.node}; ${date}; seed ${seed}; \`${command}\`. CPU is that of the whole node, of searches over REST with 4 connections, medians of slices in turn; memory is that after ${restMs / 1000} s without requests; at a recall: between the values of \`hnsw_ef\` on both sides of it.`,
     '',
     ...datasets.flatMap((dataset) =>
       section(
