@@ -145,11 +145,13 @@ export class RestingHeap {
   tick(): void {
     const { activeShare, heldBytes } = this.look();
     this.restLooks = activeShare > REST_SHARE ? 0 : this.restLooks + 1;
+    // V8 may have collected meanwhile, and one that has only begun frees later.
+    this.leftBytes = Math.min(this.leftBytes, heldBytes);
     if (this.restLooks < (this.isWarm() ? WARM_LOOKS : 1)) return;
     if (heldBytes - this.leftBytes < GROWTH_BYTES) return;
     if (heldBytes > HEAP_BYTES_MAX) this.beginRun();
     else this.run();
-    // The collection is no activity. One that has only begun has freed nothing yet, and another one follows where it frees little.
+    // The collection is no activity.
     this.leftBytes = this.look().heldBytes;
   }
 }

@@ -124,8 +124,14 @@ test('a thread at rest gives back what a busy time has left, once', () => {
   assert.equal(collectionsAfter({ heldBytes: 8 * mb, activeShare: 0 }), 1, 'little has come since then');
   assert.equal(collectionsAfter({ heldBytes: 10 * mb, activeShare: 0 }, { heldBytes: 10 * mb, activeShare: 1 }), 2);
   assert.equal(collectionsAfter({ heldBytes: 11 * mb, activeShare: 0 }), 2, 'what is needed is no garbage');
+  assert.equal(collectionsAfter({ heldBytes: 7 * mb, activeShare: 0 }), 2);
+  assert.equal(
+    collectionsAfter({ heldBytes: 9 * mb, activeShare: 0 }, { heldBytes: 7 * mb, activeShare: 1 }),
+    3,
+    'V8 had collected meanwhile',
+  );
   assert.equal(begun, 0);
-  assert.equal(collectionsAfter({ heldBytes: 100 * mb, activeShare: 0 }, { heldBytes: 100 * mb, activeShare: 1 }), 2);
+  assert.equal(collectionsAfter({ heldBytes: 100 * mb, activeShare: 0 }, { heldBytes: 100 * mb, activeShare: 1 }), 3);
   assert.equal(begun, 1, 'a large heap would stop the thread for long: it is marked in steps');
 });
 
