@@ -127,8 +127,8 @@ export class RestingHeap {
   private restLooks = 0;
 
   /**
-   * isWarm: whether the thread may be asked for what it has done before. look: asked once each time. run: a collection that keeps nothing back. beginRun: one of a
-   * large heap.
+   * isWarm: whether the thread may be asked for what it has done before. look: tells of the time since it was asked last, so it is asked again after
+   * a collection. run: one that keeps nothing back. beginRun: one of a large heap.
    */
   constructor(
     private readonly isWarm: () => boolean,
