@@ -99,7 +99,7 @@ export type LaunchedNode = Pick<RunningNode, 'pid' | 'exited' | 'log' | 'end'> &
   readonly signal: (signal: NodeJS.Signals) => void;
 };
 
-/** What `launch.sh` sets, for a server that is started past it. */
+/** What the first line of a server's file set before there was a launcher. A launcher sets its own. */
 const MEMORY_VARIABLES = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' };
 const MEMORY_ARGUMENTS = ['--max-semi-space-size=2'];
 
@@ -110,8 +110,9 @@ function programOf(file: string, nodeArguments: readonly string[]): string[] {
 
 /** Starts a node's process and does not wait for it. */
 export function launchNode(options: LaunchOptions): LaunchedNode {
+  const program = programOf(options.program ?? LAUNCHER, options.nodeArguments ?? []);
   const environment = {
-    ...MEMORY_VARIABLES,
+    ...(program.length === 1 ? {} : MEMORY_VARIABLES),
     npm_node_execpath: process.execPath,
     ...process.env,
     TROUPE_NODE_OPTIONS: [process.env.TROUPE_NODE_OPTIONS ?? '', ...(options.nodeArguments ?? [])].join(' '),
@@ -122,7 +123,6 @@ export function launchNode(options: LaunchOptions): LaunchedNode {
     SERVICE__STORAGE__SNAPSHOTS_PATH: join(options.folder, 'snapshots'),
     ...options.environment,
   };
-  const program = programOf(options.program ?? LAUNCHER, options.nodeArguments ?? []);
   const command = [...(options.wrapper ?? []), ...program, ...(options.options ?? [])];
   const file = options.logFile === undefined ? null : openSync(options.logFile, 'a');
   const output = file ?? 'pipe';

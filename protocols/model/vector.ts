@@ -40,22 +40,24 @@ export type InferenceInput =
 /** What a query gives to compare with: a value, a stored point's vector, or something a model turns into a value. */
 export type VectorInput = VectorValue | { readonly kind: 'point'; readonly id: PointId } | InferenceInput;
 
-/** Whether no value is an infinity or NaN. One sum instead of a test per value: those survive it, and finite float32 values cannot overflow a double. */
-export function areFinite(values: Float32Array): boolean {
+/**
+ * Whether no value from `from` to `to` is an infinity or NaN. One sum instead of a test per value: those survive it, and finite float32 values cannot
+ * overflow a double.
+ */
+export function areFinite(values: Float32Array, from = 0, to = values.length): boolean {
   // Four sums side by side: each addition waits for the one before it.
   let a = 0;
   let b = 0;
   let c = 0;
   let d = 0;
-  const { length } = values;
-  let i = 0;
-  for (; i + 3 < length; i += 4) {
+  let i = from;
+  for (; i + 3 < to; i += 4) {
     a += values[i] as number;
     b += values[i + 1] as number;
     c += values[i + 2] as number;
     d += values[i + 3] as number;
   }
-  for (; i < length; i++) a += values[i] as number;
+  for (; i < to; i++) a += values[i] as number;
   return Number.isFinite(a + b + c + d);
 }
 

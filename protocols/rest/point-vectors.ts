@@ -134,6 +134,8 @@ class Column {
   private readonly indices: Growing<Uint32Array>;
   private readonly values: Growing<Float32Array>;
   private readonly dim: number;
+  /** Tested where the processor has the values at hand, as they come. */
+  private areFinite = true;
 
   constructor(
     private readonly name: string,
@@ -153,14 +155,14 @@ class Column {
     this.checkDim(numbers.length);
     const start = this.values.extend(numbers.length);
     writeNumbers(this.values.array, start, numbers, path);
-    this.addPoint(index, 1);
+    this.addPoint(index, 1, start);
   }
 
   addMulti(index: number, { dim, values }: MultiVector): void {
     this.checkDim(dim);
     const start = this.values.extend(values.length);
     this.values.array.set(values, start);
-    this.addPoint(index, values.length / dim);
+    this.addPoint(index, values.length / dim, start);
   }
 
   addSparse(index: number, { indices, values }: SparseVector): void {
@@ -168,7 +170,7 @@ class Column {
     this.values.array.set(values, start);
     this.indices.extend(indices.length);
     this.indices.array.set(indices, start);
-    this.addPoint(index, indices.length);
+    this.addPoint(index, indices.length, start);
   }
 
   /** count: points of the whole batch. */
@@ -176,14 +178,16 @@ class Column {
     const { name, named, dim } = this;
     const points = this.points.length === count ? null : this.points.filled();
     const values = this.values.filled();
-    if (!areFinite(values)) throw notFinite(name);
+    if (!this.areFinite) throw notFinite(name);
     if (named.kind === 'dense') return { kind: 'dense', name, dim, points, values };
     const counts = this.counts.filled();
     if (named.kind === 'multi') return { kind: 'multi', name, dim, points, counts, values };
     return { kind: 'sparse', name, points, counts, indices: this.indices.filled(), values };
   }
 
-  private addPoint(index: number, items: number): void {
+  /** from: where its values begin. */
+  private addPoint(index: number, items: number, from: number): void {
+    this.areFinite &&= areFinite(this.values.array, from, this.values.length);
     const at = this.points.extend(1);
     this.points.array[at] = index;
     if (this.named.kind === 'dense') return;
