@@ -186,7 +186,8 @@ export class ReaderPool {
     };
     this.reads = readState(count, limits, countForHeavy);
     const entry = options.entry ?? threadEntry('reader');
-    const data = { scratchTurns: this.scratchTurns, useTicks: this.uses.ticks, firstForHeavy: count };
+    const quickReads = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const data = { scratchTurns: this.scratchTurns, useTicks: this.uses.ticks, firstForHeavy: count, quickReads };
     this.slots = new WorkerSlots(
       { kind: 'reader', count: this.slotCount, entry, watch: options.watch, closing, ledger: options.ledger, data },
       {

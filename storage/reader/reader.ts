@@ -119,7 +119,7 @@ export class Reader {
   /** Loaded when there are peers to ask. */
   private gather: typeof import('./spread-read.js') | null = null;
   private loading: Promise<void> | null = null;
-  private readonly company = new Company();
+  private readonly company: Company;
   private readonly garbage = new GarbageCollector();
   private readonly scans = new SeenScans((scans) => this.post({ kind: 'scans', scans }));
 
@@ -132,6 +132,7 @@ export class Reader {
     private readonly peers: AskPeers | null = null,
   ) {
     this.memory = new Ledger(data.memory);
+    this.company = new Company(data.quickReads);
     this.name = `reader ${data.index}`;
     const uses = new CacheUses((uses) => this.post({ kind: 'cacheUses', uses }));
     const filters = new FilterCache(FILTER_CACHE_BYTES_MAX, (bytes) => this.memory.note('filters', bytes), uses);

@@ -1,13 +1,15 @@
 /** Runs a reader in this thread. Entries of readers call it; one with a server for clients says how it is opened. */
 
+import os from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { giveWayCall } from '../memory/system-calls.js';
 import { RestingHeap } from '../threads/collect-garbage.js';
-import { givingWay, lowerPriority } from '../threads/low-priority.js';
+import { givingWay, lowerPriority, rest } from '../threads/low-priority.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { startData } from '../threads/start-data.js';
+import { crowdAround } from './company.js';
 import { type AskPeers, type OpenDoor, Reader } from './reader.js';
 
 /** A tenth of the weight of other threads, where these want all CPUs: heavy reads go on, and quick ones hardly notice them. */
@@ -23,8 +25,10 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   if (isForHeavy) lowerPriority(HEAVY_NICENESS);
   // Only reads of clients that are connected here ask peers, and connections with these would keep the thread from its end.
   const reader = new Reader(data, post, () => port.close(), openDoor, isForHeavy ? undefined : peers);
-  const giveWay = isForHeavy ? giveWayCall() : null;
-  if (giveWay !== null) reader.giveWay = givingWay(giveWay);
+  if (isForHeavy) {
+    const isCrowded = crowdAround(data.quickReads, os.cpus().length);
+    reader.giveWay = givingWay({ yieldCpu: giveWayCall() ?? (() => {}), rest, isCrowded });
+  }
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
   prepareByteScan();

@@ -20,16 +20,47 @@ export function lowerPriority(niceness: number): void {
 
 /** A thread that wakes up waits for so long at most behind one that gives way. A call takes 0.4 µs, as measured. */
 const GIVE_WAY_MS = 0.1;
+/** What a thread that rests leaves to others of each 0.35 ms: so long that the system brings one here that waits for another CPU. */
+const REST_MS = 0.25;
+/** It looks so often whether others are about, and believes for so long that they are. */
+const LOOK_MS = 2;
+const CROWDED_MS = 10;
+
+/** How a thread lets others go first. */
+export interface WaysToGive {
+  /** Lets go first who waits for this CPU. */
+  readonly yieldCpu: () => void;
+  /** Leaves the CPU for so long, in milliseconds. */
+  readonly rest: (ms: number) => void;
+  /** Whether others want more than this CPU. */
+  readonly isCrowded: () => boolean;
+}
 
 /**
- * What a thread calls every few microseconds of its work, to let others that want its CPU go first now and then. A low priority alone has them wait for the
- * system's next tick, 1 to 4 ms, where they have had more than their share. call: that of the system; nowMs: of a clock that is never set, with fractions.
+ * What a thread calls every few microseconds of its work, to let others go first now and then. A low priority alone has them wait for the
+ * system's next tick, 1 to 4 ms, where they have had more than their share; and while a thread runs, its CPU is not one that the system brings others to,
+ * even if two of them share the next. nowMs: of a clock that is never set, with fractions.
  */
-export function givingWay(call: () => void, nowMs: () => number = () => performance.now()): () => void {
+export function givingWay({ isCrowded, rest, yieldCpu }: WaysToGive, nowMs: () => number = () => performance.now()): () => void {
   let dueMs = nowMs() + GIVE_WAY_MS;
+  let lookMs = Number.NEGATIVE_INFINITY;
+  let crowdedUntilMs = Number.NEGATIVE_INFINITY;
   return () => {
-    if (nowMs() < dueMs) return;
-    call();
+    const now = nowMs();
+    if (now < dueMs) return;
+    if (now >= lookMs) {
+      lookMs = now + LOOK_MS;
+      if (isCrowded()) crowdedUntilMs = now + CROWDED_MS;
+    }
+    if (now < crowdedUntilMs) rest(REST_MS);
+    else yieldCpu();
     dueMs = nowMs() + GIVE_WAY_MS;
   };
 }
+
+/** Has this thread sleep. */
+export function rest(ms: number): void {
+  Atomics.wait(NEVER, 0, 0, ms);
+}
+
+const NEVER = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));

@@ -374,6 +374,8 @@ export interface ReaderData {
   readonly useTicks: Int32Array;
   /** Readers from this index on get nothing but heavy reads. */
   readonly firstForHeavy: number;
+  /** Int32Array [1], shared: quick reads that all readers have answered; it wraps around. */
+  readonly quickReads: Int32Array;
   readonly memory: LedgerShare;
 }
 

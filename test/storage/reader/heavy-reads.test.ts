@@ -137,6 +137,7 @@ test('a large read is not decoded beside a large write, for which a small contai
     scratchTurns: new Int32Array(1),
     useTicks: new Int32Array(1),
     firstForHeavy: 1,
+    quickReads: new Int32Array(1),
     memory: memory.shareOf('reader-0'),
   };
   const reader = new Reader(
