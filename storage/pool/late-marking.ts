@@ -5,6 +5,7 @@
 
 import v8 from 'node:v8';
 import type { Worker } from 'node:worker_threads';
+import { blockThread } from '../threads/clock.js';
 import { IN_BUNDLE } from '../threads/entries.js';
 
 /** Megabytes of a heap until it is marked for the first time, as in `launch.sh` for the main thread. */
@@ -32,10 +33,9 @@ export function withLateMarking(start: () => Worker): Worker {
 }
 
 function untilHeapIsMade(worker: Worker): void {
-  const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   for (let waits = 0; waits < WAITS_MAX; waits++) {
     const isAboutTo = worker.resourceLimits?.codeRangeSizeMb !== NOT_SET;
-    Atomics.wait(never, 0, 0, WAIT_MS);
+    blockThread(WAIT_MS);
     if (isAboutTo) return;
   }
 }

@@ -5,8 +5,9 @@ import { parentPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { giveWayCall } from '../memory/system-calls.js';
+import { blockThread } from '../threads/clock.js';
 import { RestingHeap } from '../threads/collect-garbage.js';
-import { givingWay, lowerPriority, rest } from '../threads/low-priority.js';
+import { givingWay, lowerPriority } from '../threads/low-priority.js';
 import type { FromReader, ReaderData, ToReader } from '../threads/messages.js';
 import { startData } from '../threads/start-data.js';
 import { crowdAround } from './company.js';
@@ -27,7 +28,7 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   const reader = new Reader(data, post, () => port.close(), openDoor, isForHeavy ? undefined : peers);
   if (isForHeavy) {
     const isCrowded = crowdAround(data.quickReads, os.cpus().length);
-    reader.giveWay = givingWay({ yieldCpu: giveWayCall() ?? (() => {}), rest, isCrowded });
+    reader.giveWay = givingWay({ yieldCpu: giveWayCall() ?? (() => {}), rest: blockThread, isCrowded });
   }
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);

@@ -29,6 +29,13 @@ export function steadyNowMs(): number {
   return Math.floor(offsetMs + performance.now());
 }
 
+const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+/** Has this thread sleep, also for a part of a millisecond: nothing else of it runs meanwhile. */
+export function blockThread(ms: number): void {
+  Atomics.wait(never, 0, 0, ms);
+}
+
 /** As `steadyNowMs`, in microseconds: spans of a trace begin and end by it. */
 export function traceNowUs(): number {
   return (offsetMs + performance.now()) * 1000;

@@ -57,10 +57,3 @@ export function givingWay({ isCrowded, rest, yieldCpu }: WaysToGive, nowMs: () =
     dueMs = nowMs() + GIVE_WAY_MS;
   };
 }
-
-/** Has this thread sleep. */
-export function rest(ms: number): void {
-  Atomics.wait(NEVER, 0, 0, ms);
-}
-
-const NEVER = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
