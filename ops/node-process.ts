@@ -103,16 +103,20 @@ export type LaunchedNode = Pick<RunningNode, 'pid' | 'exited' | 'log' | 'end'> &
 const MEMORY_VARIABLES = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072' };
 const MEMORY_ARGUMENTS = ['--max-semi-space-size=2'];
 
+function isLauncher(file: string): boolean {
+  return file.endsWith('.sh');
+}
+
 /** The words that start a launcher, or a program of Node.js with the settings of a launcher. */
-function programOf(file: string, nodeArguments: readonly string[]): string[] {
-  return file.endsWith('.sh') ? [file] : [process.execPath, ...MEMORY_ARGUMENTS, ...nodeArguments, file];
+function wordsOf(file: string, nodeArguments: readonly string[]): string[] {
+  return isLauncher(file) ? [file] : [process.execPath, ...MEMORY_ARGUMENTS, ...nodeArguments, file];
 }
 
 /** Starts a node's process and does not wait for it. */
 export function launchNode(options: LaunchOptions): LaunchedNode {
-  const program = programOf(options.program ?? LAUNCHER, options.nodeArguments ?? []);
+  const { program = LAUNCHER } = options;
   const environment = {
-    ...(program.length === 1 ? {} : MEMORY_VARIABLES),
+    ...(isLauncher(program) ? {} : MEMORY_VARIABLES),
     npm_node_execpath: process.execPath,
     ...process.env,
     TROUPE_NODE_OPTIONS: [process.env.TROUPE_NODE_OPTIONS ?? '', ...(options.nodeArguments ?? [])].join(' '),
@@ -123,7 +127,7 @@ export function launchNode(options: LaunchOptions): LaunchedNode {
     SERVICE__STORAGE__SNAPSHOTS_PATH: join(options.folder, 'snapshots'),
     ...options.environment,
   };
-  const command = [...(options.wrapper ?? []), ...program, ...(options.options ?? [])];
+  const command = [...(options.wrapper ?? []), ...wordsOf(program, options.nodeArguments ?? []), ...(options.options ?? [])];
   const file = options.logFile === undefined ? null : openSync(options.logFile, 'a');
   const output = file ?? 'pipe';
   const child = spawn(command[0] as string, command.slice(1), {
