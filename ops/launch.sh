@@ -109,7 +109,7 @@ export NODE_COMPILE_CACHE
 
 # For the log's first line (ops/runtime.ts).
 export TROUPE_STARTED="$reason $own_number"
-# From this size on the C library gives freed memory back at once; by default glibc raises the bound to 32 MB.
+# From this size on the C library gives freed memory back at once, and so much it keeps at the end of an arena; by default glibc raises the first to 32 MB.
 export MALLOC_MMAP_THRESHOLD_="${MALLOC_MMAP_THRESHOLD_:-2097152}" MALLOC_TRIM_THRESHOLD_="${MALLOC_TRIM_THRESHOLD_:-1048576}"
 # The experimental feature that is in use is `node:ffi` (storage/memory/system-calls.ts).
 # Word splitting is meant: these are options.
