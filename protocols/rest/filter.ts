@@ -22,8 +22,12 @@ const KINDS = ['is_empty', 'is_null', 'has_id', 'has_vector', 'nested'] as const
 const TEXT_MATCHES = { text: 'text', text_any: 'textAny', phrase: 'phrase' } as const;
 const MATCHES = ['value', 'text', 'text_any', 'phrase', 'any', 'except'] as const;
 const BOUNDS = ['lt', 'lte', 'gt', 'gte'] as const;
+/** Fields of conditions on a field alone. */
+const OF_FIELDS = ['key', 'match', 'range', 'geo_bounding_box', 'geo_radius', 'geo_polygon', 'values_count'] as const;
 /** All fields that a condition of any kind has. */
-const CONDITION = [...['key', 'match', 'range', 'geo_bounding_box', 'geo_radius', 'geo_polygon', 'values_count'], ...KINDS, ...CLAUSES];
+const CONDITION = [...OF_FIELDS, ...KINDS, ...CLAUSES];
+/** What goes with a `key`. */
+const BESIDE_KEY: ReadonlySet<string> = new Set([...OF_FIELDS, 'is_empty', 'is_null']);
 const MIN_SHOULD = ['conditions', 'min_count'] as const;
 /** Deepest nesting of filters: each level is a call of the reading, planning and evaluating code. */
 const DEPTH_MAX = 64;
@@ -56,7 +60,8 @@ export function decodeKey(value: unknown, path: string): string {
       `\`${path}\`: Invalid json path: '${value}', expected keys like \`a.b\`, \`a[].b\`, \`a[0]\` or \`"a.b"\``,
     );
   }
-  return printPath(steps);
+  // A single step without quotes is as it is printed.
+  return steps.length === 1 && !value.startsWith('"') ? value : printPath(steps);
 }
 
 /** depth: how many levels of filters may be at and below this one. */
@@ -95,9 +100,8 @@ function minShouldOf(value: JsonValue | undefined, path: string, depth: number):
 
 function conditionOf(value: JsonValue, path: string, depth: number): Condition {
   if (!isObject(value)) throw wrongType(path, value, 'a condition object');
-  const kinds = KINDS.filter((name) => Object.hasOwn(value, name));
   if (Object.hasOwn(value, 'key')) return fieldConditionOf(value, path);
-  const kind = kinds[0];
+  const kind = KINDS.find((name) => Object.hasOwn(value, name));
   if (kind === undefined) {
     if (Object.hasOwn(value, 'match') || Object.hasOwn(value, 'range')) {
       throw new TroupeError('malformedBody', `\`${path}\`: missing field \`key\`, expected a condition like {"key": …, "match": …}`);
@@ -160,8 +164,10 @@ function nestedOf(value: JsonValue | undefined, path: string, depth: number): Co
 // ------------------------------------------------------------------ conditions on a field
 
 function fieldConditionOf(value: JsonObject, path: string): Condition {
-  refuseMixture(value, [...CLAUSES, 'has_id', 'has_vector', 'nested'], path);
-  refuseUnknown(value, CONDITION, path);
+  if (Object.keys(value).some((name) => !BESIDE_KEY.has(name))) {
+    refuseMixture(value, [...CLAUSES, 'has_id', 'has_vector', 'nested'], path);
+    refuseUnknown(value, CONDITION, path);
+  }
   const key = decodeKey(value.key, `${path}.key`);
   const tests: FieldCondition[] = [];
   if (given(value, 'match')) tests.push({ kind: 'match', key, match: matchOf(value.match, `${path}.match`) });

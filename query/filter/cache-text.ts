@@ -1,8 +1,9 @@
 /** Text by which bitsets of equal filters and conditions are found again. */
 
 /**
- * Equal for values that are equal, and different for others: as JSON, but for integers beyond 2^53, which end with `n`. Null where it would be longer
- * than about `lengthMax`: long lists are not written out to the end. Pure.
+ * Equal for values that are equal, and different for others. Strings come after their length, so what they hold needs no escapes, and integers beyond
+ * 2^53 end with `n`; names of members are those of the model, which hold no `:`. Null where it would be longer than about `lengthMax`: long lists are
+ * not written out to the end. Pure.
  */
 export function cacheText(value: object, lengthMax: number): string | null {
   const text = textOf(value, lengthMax);
@@ -13,11 +14,12 @@ export function cacheText(value: object, lengthMax: number): string | null {
 function textOf(value: unknown, left: number): string {
   switch (typeof value) {
     case 'string':
-      return value.length > left ? value : JSON.stringify(value);
+      return value.length > left ? value : `${value.length}"${value}`;
     case 'bigint':
       return `${value}n`;
     case 'object':
-      if (value !== null) return Array.isArray(value) ? listText(value, left) : objectText(value, left);
+      if (value !== null)
+        return Array.isArray(value) ? listText(value, left) : objectText(value as Readonly<Record<string, unknown>>, left);
       return 'null';
     default:
       return String(value);
@@ -25,6 +27,7 @@ function textOf(value: unknown, left: number): string {
 }
 
 function listText(values: readonly unknown[], left: number): string {
+  if (values.length === 0) return '[]';
   let text = '[';
   for (const value of values) {
     if (text.length > left) break;
@@ -33,11 +36,12 @@ function listText(values: readonly unknown[], left: number): string {
   return `${text}]`;
 }
 
-function objectText(value: object, left: number): string {
+/** Members are plain: a list of their names and values costs more than the text. */
+function objectText(value: Readonly<Record<string, unknown>>, left: number): string {
   let text = '{';
-  for (const [name, member] of Object.entries(value)) {
+  for (const name in value) {
     if (text.length > left) break;
-    text += `${JSON.stringify(name)}:${textOf(member, left - text.length)},`;
+    text += `${name}:${textOf(value[name], left - text.length)},`;
   }
   return `${text}}`;
 }

@@ -522,9 +522,11 @@ function collectKeys(condition: Condition, within: string, keys: Set<string>): v
   if (condition.kind === 'nested') collectFilterKeys(condition.filter, key, keys);
 }
 
-function collectFilterKeys(filter: Filter, within: string, keys: Set<string>): void {
-  const all = [filter.must, filter.should, filter.mustNot, filter.minShould?.conditions ?? []];
-  for (const conditions of all) for (const condition of conditions) collectKeys(condition, within, keys);
+function collectFilterKeys({ minShould, must, mustNot, should }: Filter, within: string, keys: Set<string>): void {
+  for (const condition of must) collectKeys(condition, within, keys);
+  for (const condition of should) collectKeys(condition, within, keys);
+  for (const condition of mustNot) collectKeys(condition, within, keys);
+  if (minShould !== null) for (const condition of minShould.conditions) collectKeys(condition, within, keys);
 }
 
 /** Answers may change with an index: see `lookup.ts`. */

@@ -22,7 +22,7 @@ test('a plain head says method, path, query, length of the body and its own leng
     isLast: false,
     accepted: undefined,
     bytes: 118,
-    lines,
+    text: lines.join('\r\n'),
   });
   assert.equal(headOf(['GET / HTTP/1.1', 'host: x', 'Accept-Encoding: gzip, br'])?.accepted, 'gzip, br');
   assert.equal((headOf(['GET / HTTP/1.1', 'host: x', 'Connection: Close']) as { isLast: boolean }).isLast, true);
@@ -79,4 +79,23 @@ test('all that is unusual about a head is left to the HTTP server of Node', () =
     ['GET /collections HTTP/1.1', host, 'content-length: 1'],
   ];
   for (const lines of odd) assert.equal(headOf(lines), null, JSON.stringify(lines));
+});
+
+test('fields that are known by heart tell the length of each body, and those that differ anywhere are read anew', () => {
+  const post = (...fields: string[]) => headOf([SEARCH, 'host: x', ...fields]);
+  for (const length of ['0', '7', '12', '007', '999999999999999']) {
+    assert.equal(post('api-key: a', `content-length: ${length}`, 'accept: */*')?.bodyBytes, Number(length));
+    assert.equal(post('api-key: a', `content-length: ${length}`)?.bodyBytes, Number(length));
+  }
+  for (const odd of ['', '+1', '1 ', ' 1x', '1,1', '0x1', '9999999999999999', '1\r\ncontent-length: 1', '1\r\nexpect: 100-continue'])
+    assert.equal(post('api-key: a', `content-length: ${odd}`, 'accept: */*'), null, odd);
+  assert.equal(post('api-key: b', 'content-length: 7', 'accept: */*')?.credential, 'b');
+  assert.equal(post('api-key: a', 'content-length: 7', 'connection: close')?.isLast, true);
+  assert.equal(post('api-key: a', 'content-length: 7', 'accept: */*')?.isLast, false);
+  assert.equal(post('api-key: a', 'accept: */*')?.bodyBytes, 0);
+  assert.equal(headOf(['GET / HTTP/1.1', 'host: x', 'api-key: a', 'content-length: 7', 'accept: */*']), null);
+  // More clients than are known at once, in turns.
+  for (let turn = 0; turn < 3; turn++)
+    for (let client = 0; client < 20; client++)
+      assert.equal(post(`api-key: ${client}`, `content-length: ${turn}${client}`)?.credential, String(client));
 });
