@@ -15,10 +15,14 @@ export type RestForm = (fields: MessageFields, vectors: Float32Array[]) => JsonV
 /** By the message's name without package. */
 export type RestForms = Readonly<Record<string, RestForm>>;
 
-/** An object of the given members without those that are undefined. */
+/** An object of the given members, whose names are those of a form, without those that are undefined. */
 export function object(members: MessageFields): JsonValue {
-  for (const name in members) if (members[name] === undefined) delete members[name];
-  return members as JsonValue;
+  const object: { [name: string]: JsonValue } = {};
+  for (const name in members) {
+    const value = members[name];
+    if (value !== undefined) object[name] = value;
+  }
+  return object;
 }
 
 /** The value of the field of a oneof that was sent. Errors: `malformedBody` when none was. */
