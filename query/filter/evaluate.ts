@@ -33,7 +33,7 @@ import type { FieldIndex, FilterSource } from './source.js';
 /** Longer filters (long lists of ids) are not worth their place in the cache. See `cacheText`. */
 const CACHED_KEY_LENGTH_MAX = 4096;
 /** Rows read between two looks at the clock. */
-const CHECKPOINT_ROWS = 256;
+const CHECKPOINT_ROWS = 64;
 
 /** yes ⊆ rows that pass ⊆ maybe. The same array where they are equal. Never changed once made. */
 interface Bounds {

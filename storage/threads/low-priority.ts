@@ -20,8 +20,8 @@ export function lowerPriority(niceness: number): void {
 
 /** A thread that wakes up waits for so long at most behind one that gives way. A call takes 0.4 µs, as measured. */
 const GIVE_WAY_MS = 0.1;
-/** What a thread that rests leaves to others of each 0.35 ms: so long that the system brings one here that waits for another CPU. */
-const REST_MS = 0.25;
+/** What a thread that rests leaves to others of each 0.6 ms: so long that the system brings one here that waits for another CPU. */
+const REST_MS = 0.5;
 /** It looks so often whether others are about, and believes for so long that they are. */
 const LOOK_MS = 2;
 const CROWDED_MS = 10;

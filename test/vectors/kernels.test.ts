@@ -263,6 +263,34 @@ test('a kernel stops when the time limit has passed, and works again after', () 
   assert.equal(kernels.takeScored(), 0);
 });
 
+test('searches of long rows look at the time as often as those of short ones, by bytes', () => {
+  const looks = (dim: number, rows: number): number[] => {
+    let asked = 0;
+    const segment = makeSegment(rows, dim, matrixBytes('f32', rows, dim) + rows * 8, () => {
+      asked++;
+      return false;
+    });
+    const { matrix } = storeRows(segment, 'f32', 'dot', new Float32Array(rows * dim), dim);
+    const { kernels, slot, everything } = segment;
+    kernels.setQuery(slot, matrix, new Float32Array(dim));
+    const searches = [
+      () => kernels.scan(slot, matrix, 0, rows, everything, 10),
+      () => kernels.gather(slot, matrix, kernels.listAdmitted(slot, rows, everything), everything, 10),
+    ];
+    return searches.map((search) => {
+      asked = 0;
+      search();
+      return asked;
+    });
+  };
+  // 4 MB each: 32 times 128 KB.
+  for (const [dim, rows] of [
+    [16, 65_536],
+    [1024, 1024],
+  ] as const)
+    for (const asked of looks(dim, rows)) assert.ok(asked >= 28 && asked <= 36, `${rows} × ${dim}: ${asked} looks`);
+});
+
 test('scored bytes are those of the matrix that rows were scored with, in whole lanes', () => {
   const rows = 100;
   const segment = makeSegment(rows, 5, matrixBytes('f32', rows, 5));

@@ -7,8 +7,8 @@ import { expired } from './host';
 import { addCodes, sumsOf, tidyScores } from './lanes';
 import { countScored } from './score';
 
-/** Rows between two looks at the time limit. */
-const ROWS_PER_CHECK: u32 = 64;
+/** Bytes that are compared between two looks at the time limit, each vector of the query with each of a row: some 30 microseconds of work. */
+const LOOK_BYTES: usize = 262144;
 
 /**
  * Adds to each of `count` sums (f32) what `vectors` vectors of the query, an even number, make of the row. rows, offsets: as in `maxSim`.
@@ -43,14 +43,19 @@ function addRows<M>(
   vectors: u32,
   sums: usize,
 ): i32 {
+  let bytesSinceLook: usize = LOOK_BYTES;
   for (let index: u32 = 0; index < count; index++) {
-    if (index % ROWS_PER_CHECK == 0 && expired()) return -1;
     const at = (<usize>index) << 2;
     const row = offsets + ((<usize>load<u32>(rows + at)) << 2);
     const from = load<u32>(row);
     const to = load<u32>(row, 4);
     // Only a row without vectors has none, and it is never asked for.
     if (from == to) continue;
+    bytesSinceLook += <usize>(to - from) * vectors * stride;
+    if (bytesSinceLook >= LOOK_BYTES) {
+      if (expired()) return -1;
+      bytesSinceLook = 0;
+    }
     countScored((to - from) * vectors);
     const first = codes + <usize>from * stride;
     const last = codes + <usize>(to - 1) * stride;

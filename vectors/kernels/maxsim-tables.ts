@@ -13,8 +13,8 @@ const TABLE_BYTES: usize = 1024;
 const PACKED_BYTES: usize = 4096;
 /** What the numbers of all parts add up to at most, before rounding: that adds half a part's number each, and 16 bits hold it. */
 const SUM_MAX: f32 = 65000;
-/** Rows between two looks at the time limit. */
-const ROWS_PER_CHECK: u32 = 64;
+/** Bytes of codes that are looked up between two looks at the time limit: some 20 microseconds of work. */
+const LOOK_BYTES: usize = 32768;
 
 /**
  * Writes the tables of one vector of the query as whole numbers: score of a centroid = step * number + the part's least.
@@ -77,14 +77,19 @@ export function maxSimTables(
   vectors: u32,
   sums: usize,
 ): i32 {
+  let bytesSinceLook: usize = LOOK_BYTES;
   for (let index: u32 = 0; index < count; index++) {
-    if (index % ROWS_PER_CHECK == 0 && expired()) return -1;
     const at = (<usize>index) << 2;
     const row = offsets + ((<usize>load<u32>(rows + at)) << 2);
     const from = load<u32>(row);
     const to = load<u32>(row, 4);
     // Only a row without vectors has none, and it is never asked for.
     if (from == to) continue;
+    bytesSinceLook += <usize>(to - from) * stride;
+    if (bytesSinceLook >= LOOK_BYTES) {
+      if (expired()) return -1;
+      bytesSinceLook = 0;
+    }
     countScored((to - from) * vectors);
     const last = codes + <usize>(to - 1) * stride;
     let best = i16x8.splat(0);

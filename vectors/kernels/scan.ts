@@ -3,20 +3,26 @@
 import { admitted, alive, wordOf } from './admission';
 import { drain, keyOf, push, replaceRoot } from './heap';
 import { expired } from './host';
-import { scoreRows, scoreScattered } from './score';
+import { bytesOfRow, scoreRows, scoreScattered } from './score';
 
-/** Rows scored between two steps of the heap: their scores stay in the first cache. */
+/** Rows scored between two steps of the heap at most: their scores stay in the first cache. */
 const CHUNK: u32 = 512;
-/** Chunks between two looks at the time limit: 4096 rows. */
-const CHUNKS_PER_CHECK: u32 = 8;
+/** Bytes of rows that are scored between two looks at the time limit: some ten microseconds of work. */
+const LOOK_BYTES: u32 = 131072;
 
-let chunks: u32 = 0;
+let bytesSinceLook: u32 = 0;
+
+/** Begins a search of the matrix set last. Returns how many rows to score between two steps of the heap, a multiple of 32. */
+function beginChunks(): u32 {
+  bytesSinceLook = 0;
+  return max<u32>(32, min<u32>(CHUNK, (LOOK_BYTES / max<u32>(1, bytesOfRow())) & ~31));
+}
 
 /** chunk: u32 rows [CHUNK], then f32 scores [CHUNK]; heap: i64 [k]; out: see `drain`. -1: the time limit has passed. */
 export function scan(from: u32, to: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  const most = beginChunks();
   let size: u32 = 0;
   let count: u32 = 0;
-  chunks = 0;
   for (let word = from >> 5; word << 5 < to; word++) {
     let value = wordOf(word, to);
     if (word << 5 < from) value &= 0xffff_ffff << (from & 31);
@@ -27,8 +33,8 @@ export function scan(from: u32, to: u32, k: u32, chunk: usize, heap: usize, out:
       count++;
     }
     // A word adds 32 rows at most.
-    if (count > CHUNK - 32) {
-      if (timeIsUp()) return -1;
+    if (count > most - 32) {
+      if (timeIsUp(count)) return -1;
       size = keep(chunk, count, k, heap, size, false);
       count = 0;
     }
@@ -39,11 +45,11 @@ export function scan(from: u32, to: u32, k: u32, chunk: usize, heap: usize, out:
 
 /** As `scan`, over the rows below `count`, whether they count or not. */
 export function scanAll(total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  const most = beginChunks();
   let size: u32 = 0;
-  chunks = 0;
-  for (let from: u32 = 0; from < total; from += CHUNK) {
-    if (timeIsUp()) return -1;
-    const count = min(CHUNK, total - from);
+  for (let from: u32 = 0; from < total; from += most) {
+    const count = min(most, total - from);
+    if (timeIsUp(count)) return -1;
     for (let index: u32 = 0; index < count; index++) store<u32>(chunk + ((<usize>index) << 2), from + index);
     size = keep(chunk, count, k, heap, size, false);
   }
@@ -52,16 +58,16 @@ export function scanAll(total: u32, k: u32, chunk: usize, heap: usize, out: usiz
 
 /** As `scan`, over `count` rows at `rows` (u32, each once); those that don't count are left out. */
 export function gather(rows: usize, total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  const most = beginChunks();
   let size: u32 = 0;
   let count: u32 = 0;
-  chunks = 0;
   for (let index: u32 = 0; index < total; index++) {
     const row = load<u32>(rows + ((<usize>index) << 2));
     if (!admitted(row)) continue;
     store<u32>(chunk + ((<usize>count) << 2), row);
     count++;
-    if (count == CHUNK) {
-      if (timeIsUp()) return -1;
+    if (count == most) {
+      if (timeIsUp(count)) return -1;
       size = keep(chunk, count, k, heap, size, true);
       count = 0;
     }
@@ -72,11 +78,11 @@ export function gather(rows: usize, total: u32, k: u32, chunk: usize, heap: usiz
 
 /** Scores `total` rows at `rows` whether they count or not, and keeps the best k. */
 export function rescore(rows: usize, total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
+  const most = beginChunks();
   let size: u32 = 0;
-  chunks = 0;
-  for (let index: u32 = 0; index < total; index += CHUNK) {
-    if (timeIsUp()) return -1;
-    const count = min(CHUNK, total - index);
+  for (let index: u32 = 0; index < total; index += most) {
+    const count = min(most, total - index);
+    if (timeIsUp(count)) return -1;
     memory.copy(chunk, rows + ((<usize>index) << 2), (<usize>count) << 2);
     size = keep(chunk, count, k, heap, size, true);
   }
@@ -85,11 +91,11 @@ export function rescore(rows: usize, total: u32, k: u32, chunk: usize, heap: usi
 
 /** Writes to `out` (f32 [total]) the score of each of the `total` rows at `rows`, whether they count or not. -1: the time limit has passed. */
 export function scoreEach(rows: usize, total: u32, chunk: usize, out: usize): i32 {
+  const most = beginChunks();
   const scores = chunk + ((<usize>CHUNK) << 2);
-  chunks = 0;
-  for (let index: u32 = 0; index < total; index += CHUNK) {
-    if (timeIsUp()) return -1;
-    const count = min(CHUNK, total - index);
+  for (let index: u32 = 0; index < total; index += most) {
+    const count = min(most, total - index);
+    if (timeIsUp(count)) return -1;
     const at = (<usize>index) << 2;
     memory.copy(chunk, rows + at, (<usize>count) << 2);
     scoreScattered(chunk, count, scores);
@@ -98,9 +104,12 @@ export function scoreEach(rows: usize, total: u32, chunk: usize, out: usize): i3
   return 0;
 }
 
-function timeIsUp(): bool {
-  chunks++;
-  return chunks % CHUNKS_PER_CHECK == 0 && expired();
+/** Asked before `rows` rows are scored. */
+function timeIsUp(rows: u32): bool {
+  bytesSinceLook += rows * bytesOfRow();
+  if (bytesSinceLook < LOOK_BYTES) return false;
+  bytesSinceLook = 0;
+  return expired();
 }
 
 /** Scores `count` rows and keeps the best k of them and of the heap's `size` keys. Returns the heap's new size. */

@@ -55,6 +55,11 @@ export function setMatrix(
   constant = newConstant;
 }
 
+/** From one row of the matrix set last to the next. */
+export function bytesOfRow(): u32 {
+  return <u32>matrixStride;
+}
+
 /** Bytes before a query that `keepQuery` has kept. */
 export const QUERY_HEAD: usize = 16;
 

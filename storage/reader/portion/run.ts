@@ -39,7 +39,7 @@ import { askedHits } from './level.js';
 import { type FoundPoint, Shards } from './shards.js';
 
 /** Rows shown between two checks of the deadline. */
-const CHECK_ROWS = 1024;
+const CHECK_ROWS = 64;
 
 /**
  * The encoded answer, in a buffer of its own, plain if the portion is. snapshots: at least one; all asks see these. random: 0 <= n < 1.

@@ -15,7 +15,7 @@ import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js'
 /** For so few rows their payloads are quicker than a look at every entry of an index. */
 const FEW_ROWS = 64;
 /** Payloads read between two checks of the deadline. */
-const CHECK_ROWS = 1024;
+const CHECK_ROWS = 64;
 
 /**
  * In how many of the points that pass each value is. A point counts once for each of its distinct values.

@@ -95,9 +95,9 @@ function addFromIndex(
 
 /** Entries of an index that are gone through in the time in which one payload is read. */
 const PAYLOAD_PER_ENTRY = 200;
-const CHECK_ENTRIES = 65_536;
+const CHECK_ENTRIES = 8192;
 /** Rows looked at between two checks of the deadline. */
-const CHECK_ROWS = 256;
+const CHECK_ROWS = 64;
 
 /** Rows in order as hits, which have no score of their own. */
 export function orderedHits(rows: readonly OrderedRow[]): Hit[] {

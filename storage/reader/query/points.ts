@@ -13,7 +13,9 @@ import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js'
 import { PointViews } from './point-view.js';
 
 /** Rows looked at between two checks of the deadline. */
-const CHECK_ROWS = 1024;
+const CHECK_ROWS = 64;
+/** Points whose memory is taken at once. */
+const HELD_POINTS = 1024;
 
 /** A row of a snapshot. */
 export interface FoundRow {
@@ -44,7 +46,7 @@ export function retrievePoints(snapshots: readonly ReplicaSnapshot[], query: Ret
     if (++looked % CHECK_ROWS === 0) limits?.check();
     const found = findPoint(snapshots, id);
     if (found === undefined) continue;
-    if (points.length % CHECK_ROWS === 0) limits?.hold(views.bytes(Math.min(CHECK_ROWS, ids.size - looked + 1)));
+    if (points.length % HELD_POINTS === 0) limits?.hold(views.bytes(Math.min(HELD_POINTS, ids.size - looked + 1)));
     points.push(views.record(found.view, found.row));
   }
   return points;
