@@ -15,6 +15,8 @@
  *    wait for no pause: what arrives during a build is the next one.
  *    A paced stream, which builds keep up with (`PACED_BYTES_PER_CPU`), waits for nothing either, as searches meanwhile scan
  *    what has no graph: its rows are built alone, beside any other build, as soon as they exceed the threshold.
+ *    What then stays below the threshold, an eighth of it and 2,000 rows at least, is indexed, too, beside rows that have a graph: after 5 quiet seconds, or when it has
+ *    gathered for a minute. Each search would scan it, which takes longer than a walk of all the rest.
  * 4. *reindex*: a sealed segment whose graphs were built with other settings (`m`, `ef_construct`, `payload_m` and the fields
  *    it is for), with a graph where lists on disk are wanted or the other way round, or whose codes were made by another quantization, than the collection has now is built again, at once and
  *    alone; not while indexing is off (threshold 0).
@@ -119,6 +121,14 @@ const PACED_GATHER_MS = 4000;
 /** Segments that a merge beside a stream takes at least. */
 const STREAM_MERGE_MIN = 4;
 
+/** Rows below the threshold wait for so long without a write, or gather for so long, until they are indexed beside others. */
+const REST_QUIET_MS = 5000;
+const REST_GATHER_MS = 60_000;
+/** Fewer are scanned about as soon as a graph of their own is walked. */
+const REST_ROWS_MIN = 2000;
+/** Of the threshold. */
+const REST_SHARE = 1 / 8;
+
 const SEGMENT_BYTES_MAX = 1.5e9;
 /** A memory holds 4 GiB; some is left for readers that are added. */
 const MEMORY_BYTES_PLANNED = 3.75 * 2 ** 30;
@@ -138,7 +148,18 @@ const BUSY_SEALS = 4;
 /** The next step for a replica. */
 export function planOptimization(stats: ReplicaStats, config: CollectionConfig, facts: PlanFacts): OptimizationPlan {
   const world = survey(stats, config, facts);
-  const steps = [planRepair, planFieldIndex, planPaced, planIndexing, planReindex, planVacuum, planSeal, planStreamMerge, planMerge];
+  const steps = [
+    planRepair,
+    planFieldIndex,
+    planPaced,
+    planIndexing,
+    planReindex,
+    planVacuum,
+    planSeal,
+    planStreamMerge,
+    planMerge,
+    planRest,
+  ];
   let waiting: OptimizationPlan | undefined;
   for (const step of steps) {
     const plan = step(world);
@@ -339,6 +360,18 @@ function planMerge(world: World): OptimizationPlan | undefined {
 function isCheapMerge(chosen: readonly SegmentStats[], world: World): boolean {
   const largest = chosen[chosen.length - 1] as SegmentStats;
   return liveBytes(largest) <= MERGE_RATIO * (sumLive(chosen) - liveBytes(largest)) && fits(chosen, world);
+}
+
+/** Indexes what is below the threshold. Nobody waits for it, so nothing is told to wait. */
+function planRest(world: World): OptimizationPlan | undefined {
+  const { building, facts, indexedBytes, quietMs, threshold } = world;
+  if (building || threshold === 0 || indexedBytes === 0) return undefined;
+  const unindexed = unindexedOf(world);
+  const isDue = sum(unindexed) > threshold;
+  if (isDue || liveRows(unindexed) < REST_ROWS_MIN || sumLive(unindexed) < REST_SHARE * threshold) return undefined;
+  const leftMs = Math.min(REST_QUIET_MS - quietMs, REST_GATHER_MS - gatheredMs(facts, 0));
+  if (leftMs > 0) return { kind: 'none', wakeAfterMs: leftMs };
+  return { ...buildOf('indexing', folded(unindexed, world), world), withGraph: true };
 }
 
 function isSource({ building, id }: SegmentStats, runningSources: ReadonlySet<number>): boolean {

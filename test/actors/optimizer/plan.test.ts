@@ -164,7 +164,7 @@ test('a paced stream is indexed as soon as its rows exceed the threshold, beside
   const stream = (gatheredMs: number, rows = 12_000) => plan([segment(1, 30_000), active(2, rows)], { quietMs: 0, gatheredMs });
   assert.equal(stream(5000), 'indexing: 2 to one segment with a graph');
   assert.equal(stream(3999), waits(500), 'rows gather for four seconds');
-  assert.equal(stream(5000, 10_000), 'nothing to do');
+  assert.equal(stream(5000, 10_000), 'look again in 5000 ms');
   // 2.5 MB a second are what two CPUs keep up with.
   assert.equal(stream(10_000, 24_000), 'indexing: 2 to one segment with a graph');
   assert.equal(stream(10_000, 25_000), waits(1000));
@@ -189,6 +189,27 @@ test('what a paced stream leaves is merged while it runs: four segments, none la
     plan([...uploading, active(9, 21_000)], { quietMs: 0, gatheredMs: 1000 }),
     'look again in 300 ms: indexing waits for the upload to pause',
   );
+});
+
+test('what stays below the threshold beside rows with graphs is indexed after 5 quiet seconds, or after a minute of writes', () => {
+  const rest = (rows: number, scene: Scene = {}, others = [segment(1, 30_000)]) => plan([...others, active(2, rows)], scene);
+  assert.equal(rest(9000), 'indexing: 2 to one segment with a graph');
+  assert.equal(rest(2000), 'indexing: 2 to one segment with a graph');
+  assert.equal(rest(9000, {}, [segment(1, 18_000)]), 'indexing: 1 + 2 to one segment with a graph');
+  assert.equal(rest(9000, {}, []), 'nothing to do', 'no rows have a graph');
+  assert.equal(rest(1999), 'nothing to do', 'they are few');
+  assert.equal(
+    rest(2001, { optimizers: { indexing_threshold: 16_016 } }),
+    'nothing to do',
+    'they are less than an eighth of the threshold',
+  );
+  assert.equal(rest(9000, { optimizers: { indexing_threshold: 0 } }), 'nothing to do');
+  assert.equal(rest(9000, { running: [1] }), 'nothing to do');
+  assert.equal(rest(9000, { quietMs: 4000 }), 'look again in 1000 ms');
+  assert.equal(rest(9000, { quietMs: 0, gatheredMs: 59_000 }), 'look again in 1000 ms');
+  assert.equal(rest(9000, { quietMs: 0, gatheredMs: 60_000 }), 'indexing: 2 to one segment with a graph');
+  // Beyond the threshold it is an upload, which waits for its pause.
+  assert.equal(rest(30_000, { quietMs: 0, gatheredMs: 9000 }), 'look again in 1000 ms: indexing waits for the upload to pause');
 });
 
 test('indexing folds in sealed segments of its size, and leaves large ones', () => {
@@ -434,19 +455,24 @@ test('sources of a running build are left alone, and a second build starts only 
 });
 
 test('uploads in steps with pauses build each point a logarithmic number of times', () => {
-  const step = 12_000;
-  let segments: SegmentStats[] = [];
+  for (const step of [12_000, 4000]) builtInSteps(step);
+});
+
+/** Uploads of so many rows, each once the one before has been indexed. */
+function builtInSteps(step: number): void {
+  let segments: SegmentStats[] = [segment(1000, 12_000)];
   let built = 0;
   let most = 0;
   for (let i = 1; i <= 128; i++) {
     segments.push(active(i, step));
-    const line = plan(segments);
-    const sources = (/^indexing: ([\d +]+) to/.exec(line)?.[1] ?? '').split(' + ').map(Number);
+    const taken = /: ([\d +]+) to/.exec(plan(segments))?.[1];
+    if (taken === undefined) continue;
+    const sources = taken.split(' + ').map(Number);
     const rows = segments.filter(({ id }) => sources.includes(id)).reduce((total, source) => total + source.rows, 0);
     segments = segments.filter(({ id }) => !sources.includes(id)).concat(segment(1000 + i, rows));
     built += rows;
     most = Math.max(most, segments.length);
   }
-  assert.ok(built <= 128 * step * 5, `${built / step} steps built for 128`);
-  assert.ok(most <= 6, `${most} segments`);
-});
+  assert.ok(built <= 128 * step * Math.log2(128), `${built / step} steps built for 128`);
+  assert.ok(most <= 7, `${most} segments`);
+}
