@@ -3,6 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestClient } from '../../rest-client.js';
 
+/** What is below the threshold of indexing is indexed after five quiet seconds; then there is no further build. */
+export const BUILT_QUIET_MS = 6000;
+
 /** Result: the number of indexed vectors, once the collection has some and has been green for `quietMs`. look: told what each look finds. */
 export async function untilBuilt(
   client: RestClient,

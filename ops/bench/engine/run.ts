@@ -14,7 +14,7 @@ import type { BaselineData, LoadResult, ToBaseline, ToLoad, Truth } from '../com
 import { cpuSeconds, diskMegabytes, type Memory, memory, peakMegabytes, resetPeak } from '../common/measure.js';
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
-import { untilBuilt } from '../common/until-built.js';
+import { BUILT_QUIET_MS, untilBuilt } from '../common/until-built.js';
 import { type Contender, median, restart, startContenders } from '../requests/slices.js';
 
 export interface EngineBench {
@@ -59,7 +59,7 @@ const CONNECTIONS = 4;
 const LIMIT = 10;
 /** Of a measurement of searches, in turn with the other side. */
 const SLICES = 5;
-const UNTIL_BUILT = { pollMs: 200, quietMs: 3000 };
+const UNTIL_BUILT = { pollMs: 200, quietMs: BUILT_QUIET_MS };
 
 export async function measureEngine(
   datasets: readonly Dataset[],

@@ -14,7 +14,7 @@ import { upsertMessage } from '../common/protobuf.js';
 import { quantile } from '../common/quantile.js';
 import { grpcRequest } from '../common/requests.js';
 import { timed } from '../common/timed.js';
-import { untilBuilt } from '../common/until-built.js';
+import { BUILT_QUIET_MS, untilBuilt } from '../common/until-built.js';
 import { denseRows, type LargeRows, tokenRows } from './rows.js';
 
 export interface LargeSettings {
@@ -57,8 +57,6 @@ const QUERIES = 100;
 const LIMIT = 10;
 /** How often each query is asked for a measurement. */
 const ROUNDS = 3;
-/** A collection that has been green for so long has no further build. */
-const GREEN_MS = 3000;
 const POLL_MS = 200;
 /** What a node without memory for a write answers, and until it is sent again. */
 const OUT_OF_MEMORY = 'grpc-status 8: Out of memory';
@@ -86,8 +84,8 @@ export async function measureLarge(settings: LargeSettings, folder: string, say:
   const look = (told: string): void => {
     if (looks++ % LOOKS_TOLD === 0) say(told);
   };
-  await untilBuilt(client, COLLECTION, { pollMs: POLL_MS, quietMs: GREEN_MS, look });
-  add('first point sent until indexed', 's', (performance.now() - started - GREEN_MS) / 1000);
+  await untilBuilt(client, COLLECTION, { pollMs: POLL_MS, quietMs: BUILT_QUIET_MS, look });
+  add('first point sent until indexed', 's', (performance.now() - started - BUILT_QUIET_MS) / 1000);
   add('CPU until then', 's', cpuSeconds(node.pid) ?? Number.NaN);
   add('most memory until then', 'MB', peakMegabytes(node.pid) ?? Number.NaN);
   add('segments', '', await segmentsOf(client));

@@ -10,6 +10,7 @@ import { PAYLOAD_FIELDS } from '../common/dataset.js';
 import type { Helper } from '../common/helper.js';
 import type { LoadJob, LoadResult, ToLoad } from '../common/jobs.js';
 import { cpuSeconds } from '../common/measure.js';
+import { BUILT_QUIET_MS } from '../common/until-built.js';
 
 export interface FleetNode {
   readonly port: number;
@@ -75,23 +76,25 @@ export async function createFleetCollection(fleet: Fleet, name: string, dataset:
   }
 }
 
-const QUIET_MS = 1000;
+const LOOK_MS = 1000;
 /** Of one core: nothing is built or merged any more. */
 const QUIET_SHARE = 0.15;
 const QUIET_MINUTES_MAX = 30;
 
-/** Waits until every node shows the collection green and none has work left. Resolves with the milliseconds until the work was done. */
+/** Waits until every node has shown the collection green for a while and none has work left. Resolves with the milliseconds until the work was done. */
 export async function untilQuiet(fleet: Fleet, collection: string): Promise<number> {
   const startedMs = performance.now();
-  for (;;) {
+  for (let quietFromMs: number | null = null; ; ) {
     const before = cpuOf(fleet);
-    await sleep(QUIET_MS);
-    const share = (cpuOf(fleet) - before) / (QUIET_MS / 1000);
+    await sleep(LOOK_MS);
+    const share = (cpuOf(fleet) - before) / (LOOK_MS / 1000);
     const shown = await Promise.all(
       fleet.nodes.map(({ client }) => client.result<{ status: string }>('GET', `/collections/${collection}`).catch(() => null)),
     );
     const passedMs = performance.now() - startedMs;
-    if (share < QUIET_SHARE * fleet.nodes.length && shown.every((info) => info?.status === 'green')) return passedMs - QUIET_MS;
+    const isQuiet = share < QUIET_SHARE * fleet.nodes.length && shown.every((info) => info?.status === 'green');
+    quietFromMs = isQuiet ? (quietFromMs ?? passedMs - LOOK_MS) : null;
+    if (quietFromMs !== null && passedMs - quietFromMs >= BUILT_QUIET_MS) return quietFromMs;
     if (passedMs > QUIET_MINUTES_MAX * 60_000) throw new Error(`still busy after ${QUIET_MINUTES_MAX} minutes: ${JSON.stringify(shown)}`);
   }
 }

@@ -16,7 +16,7 @@ import { cpuSeconds, peakMegabytes } from '../common/measure.js';
 import { searchRequests } from '../common/prepared.js';
 import { upsertMessage } from '../common/protobuf.js';
 import { grpcRequest, writeRequests } from '../common/requests.js';
-import { untilBuilt } from '../common/until-built.js';
+import { BUILT_QUIET_MS, untilBuilt } from '../common/until-built.js';
 import type { Waits } from '../common/waits.js';
 import { programIn } from '../requests/slices.js';
 import { BuildCpu } from './build-cpu.js';
@@ -68,8 +68,6 @@ const SEARCH_CONNECTIONS = 2;
 const COLLECTION = 'stream';
 const QUERIES = 200;
 const LIMIT = 10;
-/** A collection that has been green for so long has no further build. */
-const GREEN_MS = 3000;
 const POLL_MS = 200;
 /** Every so many batches are told of. */
 const BATCHES_TOLD = 500;
@@ -116,8 +114,8 @@ async function measureSide(
     const cpuSent = cpu();
     const sentMs = performance.now();
     say(`${side}: all is sent`);
-    await untilBuilt(client, COLLECTION, { pollMs: POLL_MS, quietMs: GREEN_MS });
-    const indexSeconds = (performance.now() - sentMs - GREEN_MS) / 1000;
+    await untilBuilt(client, COLLECTION, { pollMs: POLL_MS, quietMs: BUILT_QUIET_MS });
+    const indexSeconds = (performance.now() - sentMs - BUILT_QUIET_MS) / 1000;
     const cpuIndexed = cpu();
     builds.end();
     const peak = peakMegabytes(node.pid);
