@@ -16,7 +16,7 @@
  *    A paced stream, which builds keep up with (`PACED_BYTES_PER_CPU`), waits for nothing either, as searches meanwhile scan
  *    what has no graph: its rows are built alone, beside any other build, as soon as they exceed the threshold.
  *    What then stays below the threshold, an eighth of it and 2,000 rows at least, is indexed, too, beside rows that have a graph: after 5 quiet seconds, or when it has
- *    gathered for a minute. Each search would scan it, which takes longer than a walk of all the rest.
+ *    gathered for a minute, and with it segments of up to four times its size. Each search would scan it, which takes longer than a walk of all the rest.
  * 4. *reindex*: a sealed segment whose graphs were built with other settings (`m`, `ef_construct`, `payload_m` and the fields
  *    it is for), with a graph where lists on disk are wanted or the other way round, or whose codes were made by another quantization, than the collection has now is built again, at once and
  *    alone; not while indexing is off (threshold 0).
@@ -128,6 +128,8 @@ const REST_GATHER_MS = 60_000;
 const REST_ROWS_MIN = 2000;
 /** Of the threshold. */
 const REST_SHARE = 1 / 8;
+/** Then there is time to join them to a larger segment, so that searches walk one graph. */
+const REST_FOLD_RATIO = 4;
 
 const SEGMENT_BYTES_MAX = 1.5e9;
 /** A memory holds 4 GiB; some is left for readers that are added. */
@@ -371,7 +373,7 @@ function planRest(world: World): OptimizationPlan | undefined {
   if (isDue || liveRows(unindexed) < REST_ROWS_MIN || sumLive(unindexed) < REST_SHARE * threshold) return undefined;
   const leftMs = Math.min(REST_QUIET_MS - quietMs, REST_GATHER_MS - gatheredMs(facts, 0));
   if (leftMs > 0) return { kind: 'none', wakeAfterMs: leftMs };
-  return { ...buildOf('indexing', folded(unindexed, world), world), withGraph: true };
+  return { ...buildOf('indexing', folded(unindexed, world, REST_FOLD_RATIO), world), withGraph: true };
 }
 
 function isSource({ building, id }: SegmentStats, runningSources: ReadonlySet<number>): boolean {
@@ -388,12 +390,12 @@ function settled(unindexed: readonly SegmentStats[], threshold: number): Segment
   return sum(frozen) > threshold ? frozen : [...unindexed];
 }
 
-/** `base` and the sealed segments that are worth building again with it. */
-function folded(base: readonly SegmentStats[], world: World): SegmentStats[] {
+/** `base` and the sealed segments that are worth building again with it: each at most so many times what is chosen before. */
+function folded(base: readonly SegmentStats[], world: World, ratio = FOLD_RATIO): SegmentStats[] {
   const chosen = withinLimits(base, world);
   for (const segment of world.free) {
     if (segment.kind !== 'sealed' || chosen.includes(segment)) continue;
-    if (liveBytes(segment) > FOLD_RATIO * sumLive(chosen) || !fits([...chosen, segment], world)) break;
+    if (liveBytes(segment) > ratio * sumLive(chosen) || !fits([...chosen, segment], world)) break;
     chosen.push(segment);
   }
   return chosen;
