@@ -35,10 +35,10 @@ test('a thread for heavy reads rests while others want the CPUs and ten millisec
   assert.deepEqual(at(1), ['look false', 'yield']);
   isCrowded = true;
   assert.deepEqual(at(2.9), ['yield']);
-  assert.deepEqual(at(3), ['look true', 'rest 0.25']);
+  assert.deepEqual(at(3), ['look true', 'rest 0.5']);
   isCrowded = false;
-  assert.deepEqual(at(4), ['rest 0.25']);
-  assert.deepEqual(at(12.9), ['look false', 'rest 0.25']);
+  assert.deepEqual(at(4), ['rest 0.5']);
+  assert.deepEqual(at(12.9), ['look false', 'rest 0.5']);
   assert.deepEqual(at(13), ['yield']);
 });
 
