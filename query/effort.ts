@@ -24,6 +24,8 @@ export type Work =
 
 /** Reads of more than this are heavy: a quick one takes a tenth of it. */
 export const HEAVY_NS = 1_000_000;
+/** Where quick reads are about that take longer, a read is heavy from so many times that on. */
+const HEAVY_TIMES = 4;
 
 /** A larger body takes so long to decode that its read is heavy before it is looked at, and may miss its deadline by it. */
 export const HEAVY_BODY_BYTES = 1 << 20;
@@ -35,12 +37,12 @@ export const HEAVY_WRITE_BYTES = 4 << 20;
 const LONG_NS = 50_000_000;
 
 /**
- * Above how many nanoseconds a thread leaves a read to another one. mayLeave: there is another one. hasCompany: quick reads are about, which
- * would wait for it.
+ * Above how many nanoseconds a thread leaves a read to another one. mayLeave: there is another one. quickNs: how long quick reads take that are about, which
+ * would wait for it; null: there are none.
  */
-export function effortNsMaxOf(mayLeave: boolean, hasCompany: boolean): number {
+export function effortNsMaxOf(mayLeave: boolean, quickNs: number | null): number {
   if (!mayLeave) return Number.POSITIVE_INFINITY;
-  return hasCompany ? HEAVY_NS : LONG_NS;
+  return quickNs === null ? LONG_NS : Math.max(HEAVY_NS, HEAVY_TIMES * quickNs);
 }
 
 const DECODE_BYTE_NS = 5;

@@ -427,7 +427,7 @@ export class Reader {
     deadline.payloads = 0;
     forgetPlans();
     if (read.mayLeave) deadline.leaveAtMs = steadyNowMs() + DEAF_MS;
-    deadline.effortNsMax = effortNsMaxOf(read.mayLeave, this.company.isThere(startedMs));
+    deadline.effortNsMax = effortNsMaxOf(read.mayLeave, this.company.quickNs(startedMs));
     try {
       deadline.claim({ kind: 'decode', bytes: read.request.body?.length ?? 0 });
       this.values.take(decodedBytes('read', read.request.body), 'busy');
