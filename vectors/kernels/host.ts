@@ -11,3 +11,19 @@ export const HOPS_PER_CHECK: u32 = 64;
 export function expired(): bool {
   return hostExpired() != 0;
 }
+
+/** Bytes that were worked on since the last look at the time limit, whichever kernel did. */
+let bytesSinceLook: usize = 0;
+
+/** Has the next `expiredAfter` look. */
+export function lookFirst(): void {
+  bytesSinceLook = usize.MAX_VALUE >> 1;
+}
+
+/** Asked before `bytes` bytes of rows are worked on: as `expired`, but looks only after each `lookBytes` of them. */
+export function expiredAfter(bytes: usize, lookBytes: usize): bool {
+  bytesSinceLook += bytes;
+  if (bytesSinceLook < lookBytes) return false;
+  bytesSinceLook = 0;
+  return expired();
+}

@@ -3,7 +3,7 @@
  * are widened once for two of them.
  */
 
-import { expired } from './host';
+import { expiredAfter, lookFirst } from './host';
 import { addCodes, sumsOf, tidyScores } from './lanes';
 import { countScored } from './score';
 
@@ -43,7 +43,7 @@ function addRows<M>(
   vectors: u32,
   sums: usize,
 ): i32 {
-  let bytesSinceLook: usize = LOOK_BYTES;
+  lookFirst();
   for (let index: u32 = 0; index < count; index++) {
     const at = (<usize>index) << 2;
     const row = offsets + ((<usize>load<u32>(rows + at)) << 2);
@@ -51,11 +51,7 @@ function addRows<M>(
     const to = load<u32>(row, 4);
     // Only a row without vectors has none, and it is never asked for.
     if (from == to) continue;
-    bytesSinceLook += <usize>(to - from) * vectors * stride;
-    if (bytesSinceLook >= LOOK_BYTES) {
-      if (expired()) return -1;
-      bytesSinceLook = 0;
-    }
+    if (expiredAfter(<usize>(to - from) * vectors * stride, LOOK_BYTES)) return -1;
     countScored((to - from) * vectors);
     const first = codes + <usize>from * stride;
     const last = codes + <usize>(to - 1) * stride;

@@ -3,7 +3,7 @@
  * the eight lies in one place of 16 bytes, so that a byte of a row is looked up once for all of them.
  */
 
-import { expired } from './host';
+import { expiredAfter, lookFirst } from './host';
 import { tidyScores } from './lanes';
 import { countScored } from './score';
 
@@ -77,7 +77,7 @@ export function maxSimTables(
   vectors: u32,
   sums: usize,
 ): i32 {
-  let bytesSinceLook: usize = LOOK_BYTES;
+  lookFirst();
   for (let index: u32 = 0; index < count; index++) {
     const at = (<usize>index) << 2;
     const row = offsets + ((<usize>load<u32>(rows + at)) << 2);
@@ -85,11 +85,7 @@ export function maxSimTables(
     const to = load<u32>(row, 4);
     // Only a row without vectors has none, and it is never asked for.
     if (from == to) continue;
-    bytesSinceLook += <usize>(to - from) * stride;
-    if (bytesSinceLook >= LOOK_BYTES) {
-      if (expired()) return -1;
-      bytesSinceLook = 0;
-    }
+    if (expiredAfter(<usize>(to - from) * stride, LOOK_BYTES)) return -1;
     countScored((to - from) * vectors);
     const last = codes + <usize>(to - 1) * stride;
     let best = i16x8.splat(0);

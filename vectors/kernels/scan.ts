@@ -2,7 +2,7 @@
 
 import { admitted, alive, wordOf } from './admission';
 import { drain, keyOf, push, replaceRoot } from './heap';
-import { expired } from './host';
+import { expiredAfter } from './host';
 import { bytesOfRow, scoreRows, scoreScattered } from './score';
 
 /** Rows scored between two steps of the heap at most: their scores stay in the first cache. */
@@ -10,17 +10,14 @@ const CHUNK: u32 = 512;
 /** Bytes of rows that are scored between two looks at the time limit: some ten microseconds of work. */
 const LOOK_BYTES: u32 = 131072;
 
-let bytesSinceLook: u32 = 0;
-
-/** Begins a search of the matrix set last. Returns how many rows to score between two steps of the heap, a multiple of 32. */
-function beginChunks(): u32 {
-  bytesSinceLook = 0;
+/** How many rows of the matrix set last to score between two steps of the heap, a multiple of 32. */
+function rowsOfChunk(): u32 {
   return max<u32>(32, min<u32>(CHUNK, (LOOK_BYTES / max<u32>(1, bytesOfRow())) & ~31));
 }
 
 /** chunk: u32 rows [CHUNK], then f32 scores [CHUNK]; heap: i64 [k]; out: see `drain`. -1: the time limit has passed. */
 export function scan(from: u32, to: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
-  const most = beginChunks();
+  const most = rowsOfChunk();
   let size: u32 = 0;
   let count: u32 = 0;
   for (let word = from >> 5; word << 5 < to; word++) {
@@ -45,7 +42,7 @@ export function scan(from: u32, to: u32, k: u32, chunk: usize, heap: usize, out:
 
 /** As `scan`, over the rows below `count`, whether they count or not. */
 export function scanAll(total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
-  const most = beginChunks();
+  const most = rowsOfChunk();
   let size: u32 = 0;
   for (let from: u32 = 0; from < total; from += most) {
     const count = min(most, total - from);
@@ -58,7 +55,7 @@ export function scanAll(total: u32, k: u32, chunk: usize, heap: usize, out: usiz
 
 /** As `scan`, over `count` rows at `rows` (u32, each once); those that don't count are left out. */
 export function gather(rows: usize, total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
-  const most = beginChunks();
+  const most = rowsOfChunk();
   let size: u32 = 0;
   let count: u32 = 0;
   for (let index: u32 = 0; index < total; index++) {
@@ -78,7 +75,7 @@ export function gather(rows: usize, total: u32, k: u32, chunk: usize, heap: usiz
 
 /** Scores `total` rows at `rows` whether they count or not, and keeps the best k. */
 export function rescore(rows: usize, total: u32, k: u32, chunk: usize, heap: usize, out: usize): i32 {
-  const most = beginChunks();
+  const most = rowsOfChunk();
   let size: u32 = 0;
   for (let index: u32 = 0; index < total; index += most) {
     const count = min(most, total - index);
@@ -91,7 +88,7 @@ export function rescore(rows: usize, total: u32, k: u32, chunk: usize, heap: usi
 
 /** Writes to `out` (f32 [total]) the score of each of the `total` rows at `rows`, whether they count or not. -1: the time limit has passed. */
 export function scoreEach(rows: usize, total: u32, chunk: usize, out: usize): i32 {
-  const most = beginChunks();
+  const most = rowsOfChunk();
   const scores = chunk + ((<usize>CHUNK) << 2);
   for (let index: u32 = 0; index < total; index += most) {
     const count = min(most, total - index);
@@ -106,10 +103,7 @@ export function scoreEach(rows: usize, total: u32, chunk: usize, out: usize): i3
 
 /** Asked before `rows` rows are scored. */
 function timeIsUp(rows: u32): bool {
-  bytesSinceLook += rows * bytesOfRow();
-  if (bytesSinceLook < LOOK_BYTES) return false;
-  bytesSinceLook = 0;
-  return expired();
+  return expiredAfter(<usize>rows * bytesOfRow(), LOOK_BYTES);
 }
 
 /** Scores `count` rows and keeps the best k of them and of the heap's `size` keys. Returns the heap's new size. */
