@@ -28,6 +28,10 @@
  *    more than the walk it saves). Where the collection names a number, full appendable segments count too, however small,
  *    and are merged among themselves. While a paced stream runs, four segments or more, each of them as large as all smaller
  *    ones together at most, are merged at once, one such merge at a time.
+ * 8. *merge* in a long pause: the rows without a graph join the smallest segment of up to a thousand times their size,
+ *    and the sealed segments that are left are merged into one, from the smallest up while each is at most sixteen times the others together (but
+ *    where the collection names a number). Each segment less saves every search a walk or a scan. The pause
+ *    is 5 seconds and one for each 25 MB of vectors that are built again, so that what comes in steps does not keep a CPU busy.
  *
  * Where the collection names a number, *indexing* makes as many segments as it takes to have so many, none smaller than `indexing_threshold`.
  * Otherwise it makes as few as it can.
@@ -131,6 +135,13 @@ const REST_SHARE = 1 / 8;
 /** Then there is time to join them to a larger segment, so that searches walk one graph. */
 const REST_FOLD_RATIO = 4;
 
+/** Of a segment to the rows without a graph that join it. */
+const JOIN_REST_RATIO = 1000;
+/** Of a sealed segment to what else is joined. */
+const JOIN_RATIO = 16;
+/** Milliseconds without a write that a byte of vectors waits for, beside `MERGE_QUIET_MS`, before it is built again only to have fewer segments. */
+const JOIN_QUIET_MS_PER_BYTE = 1000 / 25e6;
+
 const SEGMENT_BYTES_MAX = 1.5e9;
 /** A memory holds 4 GiB; some is left for readers that are added. */
 const MEMORY_BYTES_PLANNED = 3.75 * 2 ** 30;
@@ -161,6 +172,7 @@ export function planOptimization(stats: ReplicaStats, config: CollectionConfig, 
     planStreamMerge,
     planMerge,
     planRest,
+    planJoin,
   ];
   let waiting: OptimizationPlan | undefined;
   for (const step of steps) {
@@ -374,6 +386,35 @@ function planRest(world: World): OptimizationPlan | undefined {
   const leftMs = Math.min(REST_QUIET_MS - quietMs, REST_GATHER_MS - gatheredMs(facts, 0));
   if (leftMs > 0) return { kind: 'none', wakeAfterMs: leftMs };
   return { ...buildOf('indexing', folded(unindexed, world, REST_FOLD_RATIO), world), withGraph: true };
+}
+
+/** Has searches walk one graph where they walk several or scan besides. As with the rest, nothing is told to wait. */
+function planJoin(world: World): OptimizationPlan | undefined {
+  const { building, indexedBytes, quietMs, threshold } = world;
+  const rest = unindexedOf(world);
+  if (building || threshold === 0 || indexedBytes === 0 || sum(rest) > threshold) return undefined;
+  const joined = joinedWith(rest, world);
+  const chosen = joined.length > 0 ? joined : joinedWith([], world);
+  if (chosen.length < 2) return undefined;
+  const plan = { ...buildOf('merge', chosen, world), withGraph: true };
+  // One that turned out not to fit stays as it is.
+  if (plan.results > 1) return undefined;
+  const leftMs = MERGE_QUIET_MS + JOIN_QUIET_MS_PER_BYTE * sumLive(chosen) - quietMs;
+  return leftMs > 0 ? { kind: 'none', wakeAfterMs: Math.ceil(leftMs) } : plan;
+}
+
+/** Rows without a graph with the sealed segments that they are worth to be joined to, smallest first. None if even the first is too large. */
+function joinedWith(rest: readonly SegmentStats[], world: World): SegmentStats[] {
+  const chosen = [...rest];
+  const sealed = world.free.filter((segment) => segment.kind === 'sealed' && !rest.includes(segment));
+  for (const segment of sealed) {
+    const isFirst = chosen.length === rest.length;
+    const ratio = isFirst ? JOIN_REST_RATIO : JOIN_RATIO;
+    if (!isFirst && world.config.optimizer_config.default_segment_number !== 0) break;
+    if ((chosen.length > 0 && liveBytes(segment) > ratio * sumLive(chosen)) || !fits([...chosen, segment], world)) break;
+    chosen.push(segment);
+  }
+  return chosen.length > rest.length ? chosen : [];
 }
 
 function isSource({ building, id }: SegmentStats, runningSources: ReadonlySet<number>): boolean {

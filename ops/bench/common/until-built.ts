@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RestClient } from '../../rest-client.js';
 
-/** What is below the threshold of indexing is indexed after five quiet seconds; then there is no further build. */
-export const BUILT_QUIET_MS = 6000;
+/** What is below the threshold of indexing is indexed after five quiet seconds, and up to 200 MB of vectors are joined after 13; then there is no further build. */
+export const BUILT_QUIET_MS = 14_000;
 
 /** Result: the number of indexed vectors, once the collection has some and has been green for `quietMs`. look: told what each look finds. */
 export async function untilBuilt(

@@ -197,10 +197,12 @@ test('what stays below the threshold beside rows with graphs is indexed after 5 
   assert.equal(rest(2000), 'indexing: 2 to one segment with a graph');
   assert.equal(rest(7500), 'indexing: 1 + 2 to one segment with a graph', 'the other one is four times as large');
   assert.equal(rest(9000, {}, []), 'nothing to do', 'no rows have a graph');
-  assert.equal(rest(1999), 'nothing to do', 'they are few');
+  const quietMs = 5000;
+  assert.equal(rest(2000, { quietMs }), 'indexing: 2 to one segment with a graph');
+  assert.equal(rest(1999, { quietMs }), 'look again in 1311 ms', 'they are few');
   assert.equal(
-    rest(2001, { optimizers: { indexing_threshold: 16_016 } }),
-    'nothing to do',
+    rest(2001, { quietMs, optimizers: { indexing_threshold: 16_016 } }),
+    'look again in 1311 ms',
     'they are less than an eighth of the threshold',
   );
   assert.equal(rest(9000, { optimizers: { indexing_threshold: 0 } }), 'nothing to do');
@@ -210,6 +212,36 @@ test('what stays below the threshold beside rows with graphs is indexed after 5 
   assert.equal(rest(7000, { quietMs: 0, gatheredMs: 60_000 }), 'indexing: 2 to one segment with a graph');
   // Beyond the threshold it is an upload, which waits for its pause.
   assert.equal(rest(30_000, { quietMs: 0, gatheredMs: 9000 }), 'look again in 1000 ms: indexing waits for the upload to pause');
+});
+
+test('in a long pause rows without a graph join a segment of up to a thousand times their size', () => {
+  const rest = (rows: number, scene: Scene = {}) => plan([segment(1, 20_000), segment(2, 400_000), active(3, rows)], scene);
+  assert.equal(rest(20), 'merge: 1 + 3 to one segment with a graph');
+  assert.equal(plan([segment(1, 20_000), active(3, 19)]), 'nothing to do');
+  assert.equal(rest(1000, { quietMs: 5000 }), 'look again in 861 ms', 'one second for 25 MB');
+  assert.equal(rest(1000, { quietMs: 5861 }), 'merge: 1 + 3 to one segment with a graph');
+  const named = { default_segment_number: 4 };
+  assert.equal(rest(1000, { optimizers: named }), 'merge: 1 + 3 to one segment with a graph');
+  assert.equal(rest(1000, { optimizers: { max_segment_size: 20_500 } }), 'nothing to do');
+  assert.equal(rest(1000, { optimizers: { indexing_threshold: 0 } }), 'nothing to do');
+  assert.equal(rest(1000, { running: [2] }), 'nothing to do');
+  assert.equal(plan([active(1, 20)]), 'nothing to do', 'no rows have a graph');
+});
+
+test('in a long pause sealed segments become one, unless the collection names their number', () => {
+  const sealed = (rows: number, scene: Scene = {}) => plan([segment(1, 10_000), segment(2, rows)], scene);
+  assert.equal(sealed(160_000), 'merge: 1 + 2 to one segment with a graph');
+  assert.equal(sealed(160_001), 'nothing to do', 'it is more than sixteen times as large');
+  assert.equal(sealed(15_000, { quietMs: 6000 }), 'look again in 24 ms', 'one second for 25 MB');
+  assert.equal(sealed(15_000, { optimizers: { default_segment_number: 2 } }), 'nothing to do');
+  assert.equal(sealed(15_000, { optimizers: { max_segment_size: 20_000 } }), 'nothing to do');
+  assert.equal(sealed(15_000, { tooLarge: { segments: [1, 2], results: 1 } }), 'nothing to do', 'they did not fit');
+  assert.equal(
+    plan([segment(1, 100_000), segment(2, 10_000), active(3, 50)]),
+    'merge: 1 + 2 + 3 to one segment with a graph',
+    'with the rows that have no graph',
+  );
+  assert.equal(plan([segment(1, 100_000), segment(2, 10_000), active(3, 5)]), 'merge: 1 + 2 to one segment with a graph');
 });
 
 test('indexing folds in sealed segments of its size, and leaves large ones', () => {
@@ -347,7 +379,8 @@ test('merging combines the three smallest segments toward default_segment_number
   assert.equal(plan(four, { optimizers: { default_segment_number: 4 } }), 'nothing to do');
   assert.equal(plan(four, { optimizers: { default_segment_number: 1 } }), 'merge: 1 + 2 + 3 + 4 to one segment with a graph');
   assert.equal(plan(four, { quietMs: 2000 }), 'look again in 3000 ms: merge waits for the upload to pause');
-  assert.equal(plan(four, { optimizers: { max_segment_size: 60_000 } }), 'nothing to do');
+  assert.equal(plan(four, { optimizers: { max_segment_size: 60_000 } }), 'merge: 2 + 3 to one segment with a graph');
+  assert.equal(plan(four, { optimizers: { max_segment_size: 40_000 } }), 'nothing to do');
 });
 
 test('where the collection names a number of segments, full appendable ones are merged toward it, too, within max_segment_size', () => {
@@ -357,7 +390,7 @@ test('where the collection names a number of segments, full appendable ones are 
   assert.equal(plan(small, { optimizers: { default_segment_number: 1 } }), 'merge: 1 + 2 + 3 + 4 to one segment without a graph');
   assert.equal(plan(small, { optimizers: { default_segment_number: 2, max_segment_size: 200 } }), 'nothing to do');
   const built = [segment(7, 30_000), segment(8, 30_000)];
-  assert.equal(plan([...built, full(1, 100)], { optimizers: { default_segment_number: 2 } }), 'nothing to do');
+  assert.equal(plan([...built, full(1, 20)], { optimizers: { default_segment_number: 2 } }), 'nothing to do');
   assert.equal(
     plan([...built, ...small], { optimizers: { default_segment_number: 2 } }),
     'merge: 1 + 2 + 3 + 4 to one segment without a graph',
@@ -380,9 +413,10 @@ test('where the collection names a number of segments, indexing makes as many, n
   assert.equal(plan([segment(1, 90_000, { deleted: 30_000 })], { optimizers }), 'vacuum: 1 to one segment with a graph');
 });
 
-test('merging leaves a segment over four times the others alone', () => {
-  assert.equal(plan([segment(1, 200_000), segment(2, 20_000), segment(3, 25_000)]), 'nothing to do');
-  assert.equal(plan([segment(1, 180_000), segment(2, 20_000), segment(3, 25_000)]), 'merge: 1 + 2 + 3 to one segment with a graph');
+test('merging leaves a segment over four times the others alone, until the pause is long', () => {
+  const three = (rows: number) => plan([segment(1, rows), segment(2, 20_000), segment(3, 25_000)], { quietMs: 5000 });
+  assert.equal(three(180_001), 'look again in 9217 ms');
+  assert.equal(three(180_000), 'merge: 1 + 2 + 3 to one segment with a graph');
 });
 
 test('a missing field index is built at once, also while writes or another build run', () => {
@@ -465,7 +499,7 @@ function builtInSteps(step: number): void {
   let most = 0;
   for (let i = 1; i <= 128; i++) {
     segments.push(active(i, step));
-    const taken = /: ([\d +]+) to/.exec(plan(segments))?.[1];
+    const taken = /: ([\d +]+) to/.exec(plan(segments, { quietMs: 5000 }))?.[1];
     if (taken === undefined) continue;
     const sources = taken.split(' + ').map(Number);
     const rows = segments.filter(({ id }) => sources.includes(id)).reduce((total, source) => total + source.rows, 0);
