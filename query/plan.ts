@@ -35,6 +35,8 @@ export interface SegmentFacts {
   readonly hnswEf: number | null;
   /** The collection's `ef_construct`. */
   readonly efDefault: number;
+  /** Shards that points are shared out to by their ids, the segment's included: each has its share of any query's nearest. */
+  readonly shards: number;
   /** Results wanted: limit + offset. */
   readonly k: number;
   /** Kilobytes of vectors below which rows are scored one by one. */
@@ -175,6 +177,8 @@ const LIST_READ_NS = 300_000;
  * scored rows: 2 ns (60k × 784, whose lists are short) to 5 (50k × 256 and 200k × 128, synthetic), filters of 2 to 25 % of the rows.
  */
 const TWO_HOP_TEST_NS = 4;
+/** Candidates that each of several shards keeps at least, unless fewer are asked for. */
+const SHARED_EF_MIN = 24;
 /** Beyond so many candidates a walk that ends by distance opens fewer rows than `ef`: 1.4 to 1.7 times as many for twice the ef. */
 const OPENED_IN_FULL = 32;
 const OPENED_GROWTH = 0.7;
@@ -304,7 +308,7 @@ function scored(codes: CodeFacts | null, keep: number): Omit<Scored, 'why'> {
 
 function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   const { codes } = facts;
-  const ef = Math.max(facts.hnswEf ?? facts.efDefault, askedFor(facts));
+  const ef = Math.max(sharedEf(facts), askedFor(facts));
   const plain = exhaustive(facts, wanted, codes !== null);
   const exhaustiveNs = exhaustiveCost(facts, wanted, plain);
   const walk = cheapestWalk(facts, ef, wanted);
@@ -316,6 +320,15 @@ function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   if (exhaustiveNs * WALK_ADVANTAGE <= walk.ns) return { ...plain, why };
   const keep = codes?.rescore && codes.rescoreFound ? ef : Math.min(ef, keepOf(facts, codes));
   return { kind: 'walk', graph: walk.graph, narrow: walk.narrow, ef, ...scored(codes, keep), fallback: plain.kind, why };
+}
+
+/**
+ * Candidates of a walk. Of the nearest rows few lie in each of many shards, which find them with fewer candidates: divided by the root of the number
+ * of shards `ef` gives the recall of one shard with `ef`, or a higher one (figures in the README).
+ */
+function sharedEf({ efDefault, hnswEf, shards }: SegmentFacts): number {
+  const asked = hnswEf ?? efDefault;
+  return Math.max(Math.min(asked, SHARED_EF_MIN), Math.ceil(asked / Math.sqrt(shards)));
 }
 
 /**

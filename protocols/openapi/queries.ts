@@ -54,7 +54,7 @@ export const QUERY_SCHEMAS = {
   SearchParams: fields(
     {},
     {
-      hnsw_ef: described('Candidates a search keeps.', COUNT),
+      hnsw_ef: described('Candidates a search keeps; fewer in each of several shards.', COUNT),
       exact: described('Compare with every point.', FLAG),
       indexed_only: FLAG,
       quantization: fields({}, { ignore: FLAG, rescore: FLAG, oversampling: numberWithin(1) }),

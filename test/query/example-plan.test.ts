@@ -18,7 +18,7 @@ import { seeded } from './property.js';
 const CODES: CodeFacts = { bytes: 128, rescore: true, oversampling: null, coarse: false, rescoreFound: false };
 const SEGMENT: SegmentFacts = {
   ...{ rows: 200_000, live: 200_000, admitted: null, hasGraph: true, codes: CODES, exact: false, indexedOnly: false, hnswEf: null },
-  ...{ efDefault: 100, k: 10, fullScanThresholdKb: 10_000, dim: 128, element: 'f32', m0: 32, valueGraph: null },
+  ...{ efDefault: 100, shards: 1, k: 10, fullScanThresholdKb: 10_000, dim: 128, element: 'f32', m0: 32, valueGraph: null },
 };
 
 const vectors = (count: number): Float32Array[] => Array.from({ length: count }, (_, at) => Float32Array.of(1, at, 2 - at));

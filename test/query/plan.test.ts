@@ -19,6 +19,7 @@ const MNIST: SegmentFacts = {
   indexedOnly: false,
   hnswEf: 64,
   efDefault: 100,
+  shards: 1,
   k: 10,
   fullScanThresholdKb: 10_000,
   dim: 784,
@@ -76,6 +77,26 @@ const PLANS: readonly [string, SegmentFacts, string][] = [
     'small ef',
     { ...MNIST, hnswEf: 16 },
     'walk ef 16, on codes, best 16 rescored, else scan: walk 73 µs, scan 6300 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'four shards',
+    { ...MNIST, shards: 4 },
+    'walk ef 32, on codes, best 32 rescored, else scan: walk 146 µs, scan 6300 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'four shards, large limit',
+    { ...MNIST, shards: 4, k: 50 },
+    'walk ef 50, on codes, best 50 rescored, else scan: walk 229 µs, scan 6300 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'many shards',
+    { ...MNIST, shards: 100 },
+    'walk ef 24, on codes, best 24 rescored, else scan: walk 110 µs, scan 6300 µs, 100 % of 60000 rows admitted',
+  ],
+  [
+    'many shards, fewer candidates asked for',
+    { ...MNIST, shards: 100, hnswEf: 12 },
+    'walk ef 12, on codes, best 12 rescored, else scan: walk 55 µs, scan 6300 µs, 100 % of 60000 rows admitted',
   ],
   [
     'no codes',
@@ -220,6 +241,7 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
       ),
       exact: fc.boolean(),
       hnswEf: fc.option(fc.nat(1000)),
+      shards: fc.integer({ min: 1, max: 64 }),
       k: fc.nat(20_000),
       fullScanThresholdKb: fc.nat(20_000),
       dim: fc.integer({ min: 1, max: 4096 }),

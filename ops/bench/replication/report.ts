@@ -32,7 +32,7 @@ export function replicationMarkdown({ moves, resharding, throughput }: Replicati
 }
 
 function throughputLines(measured: Measured<ThroughputRow>): string[] {
-  const head = ['nodes', 'what', 'connections', 'per second', 'CPU ms', 'of 1 node', 'p50 ms', 'p99 ms'];
+  const head = ['nodes', 'what', 'connections', 'per second', 'CPU ms', 'of 1 node', 'p50 ms', 'p99 ms', 'recall'];
   const rows = measured.rows.map((row) => [
     row.nodes,
     row.what,
@@ -42,6 +42,7 @@ function throughputLines(measured: Measured<ThroughputRow>): string[] {
     row.cpuOfOneMs === null ? '' : `× ${(row.cpuMs / row.cpuOfOneMs).toFixed(2)}`,
     milliseconds(row.p50),
     milliseconds(row.p99),
+    row.recall === undefined ? '' : row.recall.toFixed(4),
   ]);
   return titledTable('6 shards on three nodes next to one; CPU is that of all nodes together.', measured, head, rows);
 }

@@ -3,8 +3,8 @@
 import { join } from 'node:path';
 import type { Dataset } from '../common/dataset.js';
 import type { Helper } from '../common/helper.js';
-import type { ToLoad } from '../common/jobs.js';
-import { searchRequests, UPLOAD_BATCH, uploadRequests } from '../common/prepared.js';
+import type { ToBaseline, ToLoad, Truth } from '../common/jobs.js';
+import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { jsonRequest, writeRequests } from '../common/requests.js';
 import { cpuOf, createFleetCollection, type Fleet, runLoad, startAlone, startFleet, untilQuiet } from './fleet.js';
 
@@ -19,6 +19,8 @@ export interface ThroughputRow {
   readonly cpuOfOneMs: number | null;
   readonly p50: number;
   readonly p99: number;
+  /** Of searches. */
+  readonly recall?: number;
 }
 
 export interface ThroughputSettings {
@@ -26,6 +28,7 @@ export interface ThroughputSettings {
   readonly seconds: number;
   readonly folder: string;
   readonly load: Helper<ToLoad>;
+  readonly baseline: Helper<ToBaseline>;
   readonly nodeArguments: readonly string[];
   readonly say: (text: string) => void;
 }
@@ -36,6 +39,7 @@ const CONNECTIONS = [1, 6, 18];
 /** Of each node, before anything is counted: the compiler of Node needs them. */
 const WARM_REQUESTS = 1500;
 const EF = 64;
+const K = 10;
 const COLLECTION = 'bench';
 
 interface Arrangement {
@@ -54,14 +58,15 @@ const ARRANGEMENTS: readonly Arrangement[] = [
 
 export async function measureThroughput(settings: ThroughputSettings): Promise<ThroughputRow[]> {
   const rows: ThroughputRow[] = [];
-  const { dataset, folder } = settings;
+  const { baseline, dataset, folder } = settings;
+  const truth = await baseline.run<Truth>({ kind: 'truth', data: writeBaselineData(dataset, folder), rows: null, k: K });
   const files = {
     upload: join(folder, 'upload.requests'),
     search: join(folder, 'search.requests'),
     retrieve: join(folder, 'retrieve.requests'),
   };
   writeRequests(files.upload, uploadRequests(dataset, COLLECTION));
-  writeRequests(files.search, searchRequests(dataset, COLLECTION, `"limit":10,"params":{"hnsw_ef":${EF}}`));
+  writeRequests(files.search, searchRequests(dataset, COLLECTION, `"limit":${K},"params":{"hnsw_ef":${EF}}`));
   writeRequests(files.retrieve, retrieveRequests(dataset.count));
   for (const arrangement of ARRANGEMENTS) {
     const place = join(folder, `${arrangement.nodes}-${arrangement.copies}`);
@@ -69,7 +74,7 @@ export async function measureThroughput(settings: ThroughputSettings): Promise<T
     const fleet =
       arrangement.nodes === 1 ? await startAlone(folder, nodeArguments) : await startFleet(arrangement.nodes, place, nodeArguments);
     try {
-      await measureFleet(settings, fleet, arrangement, files, rows);
+      await measureFleet(settings, fleet, arrangement, files, truth, rows);
     } finally {
       await fleet.close();
     }
@@ -82,14 +87,23 @@ async function measureFleet(
   fleet: Fleet,
   { copies, name }: Arrangement,
   files: { readonly upload: string; readonly search: string; readonly retrieve: string },
+  truth: Truth,
   rows: ThroughputRow[],
 ): Promise<void> {
   await createFleetCollection(fleet, COLLECTION, dataset, SHARDS, copies);
-  const add = (what: string, connections: number, count: number, cpu: number, result: { seconds: number; p50: number; p99: number }) => {
+  const add = (
+    what: string,
+    connections: number,
+    count: number,
+    cpu: number,
+    result: { seconds: number; p50: number; p99: number },
+    recall?: number,
+  ) => {
     const one = rows.find((row) => row.nodes === ARRANGEMENTS[0]?.name && row.what === what && row.connections === connections);
     const cpuOfOneMs = one?.cpuMs ?? null;
     const { p50, p99 } = result;
-    const row = { nodes: name, what, connections, perSecond: count / result.seconds, cpuMs: (cpu * 1000) / count, cpuOfOneMs, p50, p99 };
+    const figures = { perSecond: count / result.seconds, cpuMs: (cpu * 1000) / count, cpuOfOneMs, p50, p99 };
+    const row = { nodes: name, what, connections, ...figures, ...(recall === undefined ? {} : { recall }) };
     rows.push(row);
     say(
       `${name}: ${what}, ${connections} connections: ${row.perSecond.toFixed(0)}/s, CPU ${row.cpuMs.toFixed(3)} ms, p99 ${p99.toFixed(1)} ms`,
@@ -107,9 +121,12 @@ async function measureFleet(
   await untilQuiet(fleet, COLLECTION);
   add('upload until all is indexed (points)', UPLOAD_CONNECTIONS, dataset.count, cpuOf(fleet) - before, { ...uploaded, p50: 0, p99: 0 });
 
-  for (const [what, file] of [
-    ['search, 10 nearest, ef 64', files.search],
-    ['one point by id', files.retrieve],
+  const requests = truth.rows.length / truth.k;
+  const { bodies } = await runLoad(load, fleet.nodes, files.search, { connections: 6, requests, keepBodies: true });
+  const recall = recallOf(truth, bodies.map(idsOf));
+  for (const [what, file, found] of [
+    [`search, ${K} nearest, ef ${EF}`, files.search, recall],
+    ['one point by id', files.retrieve, undefined],
   ] as const) {
     await runLoad(load, fleet.nodes, file, {
       connections: 6,
@@ -119,7 +136,7 @@ async function measureFleet(
     for (const connections of CONNECTIONS) {
       const cpu = cpuOf(fleet);
       const result = await runLoad(load, fleet.nodes, file, { connections, seconds });
-      add(what, connections, result.requests, cpuOf(fleet) - cpu, result);
+      add(what, connections, result.requests, cpuOf(fleet) - cpu, result, found);
     }
   }
 }

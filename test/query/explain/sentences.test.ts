@@ -14,6 +14,7 @@ const FACTS: SegmentFacts = {
   indexedOnly: false,
   hnswEf: 64,
   efDefault: 100,
+  shards: 1,
   k: 10,
   fullScanThresholdKb: 10_000,
   dim: 784,
