@@ -51,7 +51,7 @@ export type QuantizationConfig =
 export interface OptimizersConfig {
   deleted_threshold: number;
   vacuum_min_vector_number: number;
-  /** 0: the number of CPUs. */
+  /** 0: as few as there can be. */
   default_segment_number: number;
   /** Kilobytes of vectors; null: chosen by the node. */
   max_segment_size: number | null;

@@ -72,7 +72,7 @@ export const COLLECTION_SCHEMAS = {
     {
       deleted_threshold: described('Share of deleted points from which a segment is cleaned.', numberWithin(0, 1)),
       vacuum_min_vector_number: integer(100),
-      default_segment_number: described('0: the number of CPUs.', COUNT),
+      default_segment_number: described('0: as few as `max_segment_size` allows, once writes pause.', COUNT),
       max_segment_size: described('Kilobytes.', integer(1)),
       memmap_threshold: described('Kilobytes; 0 for never.', COUNT),
       indexing_threshold: described('Kilobytes of vectors above which a segment gets an index; 0 for never.', COUNT),
