@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { CollectionParams, FieldSchema } from '../../../protocols/model/collection.js';
 import type { ExplainedSearch, ExplainRequest, Explanation } from '../../../protocols/model/explanation.js';
 import type { Grants } from '../../../protocols/model/scope.js';
 import { noUsage } from '../../../protocols/model/usage.js';
@@ -49,10 +49,10 @@ interface Explained {
   readonly explanation: Explanation;
 }
 
-function explained(operation: ReadOperation, body: object, more: Partial<RawRequest> = {}): Explained {
+function explained(operation: ReadOperation, body: object, more: Partial<RawRequest> = {}, of = fixture): Explained {
   const explain: ExplainRequest = { wanted: false, explanation: null };
   const bytes = Buffer.from(JSON.stringify({ ...body, explain: true }));
-  const answer = runRead(operation, { path: {}, query: {}, body: bytes, deadlineMs: 0, explain, ...more }, contextOf(fixture));
+  const answer = runRead(operation, { path: {}, query: {}, body: bytes, deadlineMs: 0, explain, ...more }, contextOf(of));
   assert.ok(explain.explanation !== null, operation);
   return { result: JSON.parse(new TextDecoder().decode(answer)), explanation: explain.explanation };
 }
@@ -97,6 +97,22 @@ test('a search says of each segment how it was searched and why, and what the wa
   assert.deepEqual([appendable.rows_scored, appendable.scored_on, appendable.hops, appendable.ef], [200, 'originals', null, null]);
   assert.deepEqual([explanation.operation, stagesOf(explanation)[0]], ['query', 'decode']);
   assert.match(explanation.summary, /^walk, scan; 1 shard; \d+ rows scored; \d+ rescored$/);
+});
+
+test('a walk keeps fewer candidates in one of several shards that points are shared out to by their ids, and as many as asked for in one with a key', async (t) => {
+  const efOf = async (params: Partial<CollectionParams>): Promise<number | null | undefined> => {
+    const one = configOf({ dense: { size: DIM, distance: 'Dot' } });
+    const shard = new CollectionFixture({ ...one, params: { ...one.params, ...params } }, FIELDS);
+    t.after(() => shard.remove());
+    await shard.addSealed(
+      pointsOf(0, ROWS).map(({ id, vectors }) => ({ id, vectors: { dense: vectors.dense as number[] }, payload: {} })),
+      true,
+    );
+    const { explanation } = explained('query', { ...near, params: { hnsw_ef: 26 } }, {}, shard);
+    return explanation.shards[0]?.segments[0]?.searches[0]?.ef;
+  };
+  assert.equal(await efOf({ shard_number: 4 }), 24);
+  assert.equal(await efOf({ shard_number: 4, sharding_method: 'custom' }), 26);
 });
 
 test('the times of stages make up those of segments, and with the stages outside of segments the whole', () => {
