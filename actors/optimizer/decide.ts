@@ -16,6 +16,7 @@ export function decideOptimization(stats: ReplicaStats, config: CollectionConfig
   const plan = planOptimization(stats, config, facts);
   const pending = plan.kind === 'none' && plan.waitingFor !== undefined;
   const isOff = config.optimizer_config.max_optimization_threads === 0;
+  if (isOff && plan.kind === 'build' && plan.optional) return { kind: 'rest', wakeAfterMs: null, pending: false };
   if (isOff && (plan.kind === 'none' ? pending : plan.reason !== 'fieldIndex' && plan.reason !== 'repair')) return { kind: 'off' };
   if (plan.kind === 'none') return { kind: 'rest', wakeAfterMs: plan.wakeAfterMs ?? null, pending };
   return { kind: 'build', plan };

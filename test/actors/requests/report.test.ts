@@ -62,6 +62,12 @@ test('a collection with work whose optimizers are off is grey', () => {
   assert.equal(status({}, sampleConfig({ max_optimization_threads: 0 })), 'green');
 });
 
+test('what would only make searches quicker is no work that optimizers are missed for', () => {
+  const stats = sampleStats([indexedSegment(), indexedSegment({ id: 2 })], { lastWriteMs: 0 });
+  assert.equal(status({ stats }), 'yellow');
+  assert.equal(status({ stats }, sampleConfig({ max_optimization_threads: 0 })), 'green');
+});
+
 test('a collection with a Dead replica or a failed optimizer is red and tells why', () => {
   const broken = { code: 'storage', detail: 'no space left on device' } as const;
   const failing = collectionView(CONFIG, [replica({ optimizer: { ...REST, state: 'Cooling', error: broken } })], FACTS);
