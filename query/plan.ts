@@ -324,7 +324,7 @@ function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
 
 /**
  * Candidates of a walk. Of the nearest rows few lie in each of many shards, which find them with fewer candidates: divided by the root of the number
- * of shards `ef` gives the recall of one shard with `ef`, or a higher one (figures in the README).
+ * of shards `ef` gives the recall of one shard with `ef` or a higher one, to a thousandth (figures in the README).
  */
 function sharedEf({ efDefault, hnswEf, shards }: SegmentFacts): number {
   const asked = hnswEf ?? efDefault;

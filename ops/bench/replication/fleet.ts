@@ -8,8 +8,9 @@ import { RestClient } from '../../rest-client.js';
 import type { Dataset } from '../common/dataset.js';
 import { PAYLOAD_FIELDS } from '../common/dataset.js';
 import type { Helper } from '../common/helper.js';
-import type { LoadJob, LoadResult, ToLoad } from '../common/jobs.js';
+import type { LoadJob, LoadResult, ToLoad, Truth } from '../common/jobs.js';
 import { cpuSeconds } from '../common/measure.js';
+import { idsOf, recallOf } from '../common/prepared.js';
 import { BUILT_QUIET_MS } from '../common/until-built.js';
 
 export interface FleetNode {
@@ -120,4 +121,17 @@ export async function runLoad(
   });
   if (result.errors > 0) throw new Error(`${result.errors} of ${result.requests} requests failed; the first: ${result.firstError}`);
   return result;
+}
+
+/** Recall of the searches of a file, as many as it is known for what they should find. */
+export async function searchRecall(
+  load: Helper<ToLoad>,
+  nodes: readonly FleetNode[],
+  searchFile: string,
+  truth: Truth,
+  connections: number,
+): Promise<number> {
+  const requests = truth.rows.length / truth.k;
+  const { bodies } = await runLoad(load, nodes, searchFile, { connections, requests, keepBodies: true });
+  return recallOf(truth, bodies.map(idsOf));
 }

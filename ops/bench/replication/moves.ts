@@ -6,9 +6,9 @@ import type { Dataset } from '../common/dataset.js';
 import type { Helper } from '../common/helper.js';
 import type { BaselineData, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
 import { memory, peakMegabytes, resetPeak } from '../common/measure.js';
-import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
+import { searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
-import { createFleetCollection, type Fleet, type FleetNode, runLoad, startFleet, untilQuiet } from './fleet.js';
+import { createFleetCollection, type Fleet, type FleetNode, runLoad, searchRecall, startFleet, untilQuiet } from './fleet.js';
 
 export interface MoveRow {
   readonly what: string;
@@ -200,10 +200,8 @@ async function during(moving: Moving, { asked, method, source, target, what }: W
   return row;
 }
 
-async function recall({ load, searchFile, truth }: Moving, asked: FleetNode): Promise<number> {
-  const requests = truth.rows.length / truth.k;
-  const result = await runLoad(load, [asked], searchFile, { connections: SEARCH_CONNECTIONS, requests, keepBodies: true });
-  return recallOf(truth, result.bodies.map(idsOf));
+function recall({ load, searchFile, truth }: Moving, asked: FleetNode): Promise<number> {
+  return searchRecall(load, [asked], searchFile, truth, SEARCH_CONNECTIONS);
 }
 
 /** Notes by which methods transfers go. */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Truth } from '../common/jobs.js';
 import { peakMegabytes, resetPeak } from '../common/measure.js';
-import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
+import { searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
-import { createFleetCollection, type FleetNode, runLoad, startFleet, untilQuiet } from './fleet.js';
+import { createFleetCollection, type FleetNode, runLoad, searchRecall, startFleet, untilQuiet } from './fleet.js';
 import type { MoveSettings } from './moves.js';
 
 export interface ReshardingRow {
@@ -45,11 +45,7 @@ export async function measureResharding(settings: Omit<MoveSettings, 'methods'>)
   const fleet = await startFleet(3, folder, settings.nodeArguments);
   const first = fleet.nodes[0] as FleetNode;
   const path = `/collections/${COLLECTION}/cluster`;
-  const recall = async (): Promise<number> => {
-    const requests = truth.rows.length / truth.k;
-    const { bodies } = await runLoad(load, fleet.nodes, searchFile, { connections: CONNECTIONS, requests, keepBodies: true });
-    return recallOf(truth, bodies.map(idsOf));
-  };
+  const recall = () => searchRecall(load, fleet.nodes, searchFile, truth, CONNECTIONS);
   try {
     await createFleetCollection(fleet, COLLECTION, dataset, SHARDS, 2);
     const batches = Math.ceil(dataset.count / UPLOAD_BATCH);

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { Dataset } from '../common/dataset.js';
 import type { Helper } from '../common/helper.js';
 import type { ToBaseline, ToLoad, Truth } from '../common/jobs.js';
-import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
+import { searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { jsonRequest, writeRequests } from '../common/requests.js';
-import { cpuOf, createFleetCollection, type Fleet, runLoad, startAlone, startFleet, untilQuiet } from './fleet.js';
+import { cpuOf, createFleetCollection, type Fleet, runLoad, searchRecall, startAlone, startFleet, untilQuiet } from './fleet.js';
 
 export interface ThroughputRow {
   readonly nodes: string;
@@ -121,9 +121,7 @@ async function measureFleet(
   await untilQuiet(fleet, COLLECTION);
   add('upload until all is indexed (points)', UPLOAD_CONNECTIONS, dataset.count, cpuOf(fleet) - before, { ...uploaded, p50: 0, p99: 0 });
 
-  const requests = truth.rows.length / truth.k;
-  const { bodies } = await runLoad(load, fleet.nodes, files.search, { connections: 6, requests, keepBodies: true });
-  const recall = recallOf(truth, bodies.map(idsOf));
+  const recall = await searchRecall(load, fleet.nodes, files.search, truth, 6);
   for (const [what, file, found] of [
     [`search, ${K} nearest, ef ${EF}`, files.search, recall],
     ['one point by id', files.retrieve, undefined],
