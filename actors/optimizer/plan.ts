@@ -396,7 +396,7 @@ function planJoin(world: World): OptimizationPlan | undefined {
   const rest = unindexedOf(world);
   if (building || threshold === 0 || indexedBytes === 0 || sum(rest) > threshold) return undefined;
   const joined = joinedWith(rest, world);
-  const chosen = joined.length > 0 ? joined : joinedWith([], world);
+  const chosen = joined.length > 0 ? joined : joinedWith([], { ...world, free: world.free.filter((segment) => !rest.includes(segment)) });
   if (chosen.length < 2) return undefined;
   const plan: PlannedBuild = { ...buildOf('merge', chosen, world), withGraph: true, optional: true };
   // One that turned out not to fit stays as it is.

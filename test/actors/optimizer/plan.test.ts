@@ -244,6 +244,10 @@ test('in a long pause sealed segments become one, unless the collection names th
   assert.equal(plan([segment(1, 100_000), segment(2, 10_000), active(3, 5)]), 'merge: 1 + 2 to one segment with a graph');
 });
 
+test('a sealed segment without a graph that is too small to be joined does not keep the others apart', () => {
+  assert.equal(plan([segment(1, 3000), plain(2, 1), segment(3, 17_000)]), 'merge: 1 + 3 to one segment with a graph');
+});
+
 test('indexing folds in sealed segments of its size, and leaves large ones', () => {
   assert.equal(plan([segment(1, 30_000), active(2, 15_000)]), 'indexing: 1 + 2 to one segment with a graph');
   assert.equal(plan([segment(1, 30_001), active(2, 15_000)]), 'indexing: 2 to one segment with a graph');
