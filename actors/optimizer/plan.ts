@@ -392,31 +392,22 @@ function planRest(world: World): OptimizationPlan | undefined {
 
 /** Has searches walk one graph where they walk several or scan besides. As with the rest, nothing is told to wait. */
 function planJoin(world: World): OptimizationPlan | undefined {
-  const { building, indexedBytes, quietMs, threshold } = world;
+  const { building, config, free, indexedBytes, quietMs, threshold } = world;
+  if (building || threshold === 0 || indexedBytes === 0) return undefined;
   const rest = unindexedOf(world);
-  if (building || threshold === 0 || indexedBytes === 0 || sum(rest) > threshold) return undefined;
-  const joined = joinedWith(rest, world);
-  const chosen = joined.length > 0 ? joined : joinedWith([], { ...world, free: world.free.filter((segment) => !rest.includes(segment)) });
+  const sealed = free.filter((segment) => segment.kind === 'sealed' && !rest.includes(segment));
+  const smallest = sealed[0];
+  if (smallest === undefined || sum(rest) > threshold) return undefined;
+  const joinsRest = liveBytes(smallest) <= JOIN_REST_RATIO * sumLive(rest) && fits([...rest, smallest], world);
+  const base = joinsRest ? [...rest, smallest] : [smallest];
+  const isNamed = config.optimizer_config.default_segment_number !== 0;
+  const chosen = isNamed ? base : folded(base, { ...world, free: sealed }, JOIN_RATIO);
   if (chosen.length < 2) return undefined;
   const plan: PlannedBuild = { ...buildOf('merge', chosen, world), withGraph: true, optional: true };
   // One that turned out not to fit stays as it is.
   if (plan.results > 1) return undefined;
   const leftMs = MERGE_QUIET_MS + JOIN_QUIET_MS_PER_BYTE * sumLive(chosen) - quietMs;
   return leftMs > 0 ? { kind: 'none', wakeAfterMs: Math.ceil(leftMs) } : plan;
-}
-
-/** Rows without a graph with the sealed segments that they are worth to be joined to, smallest first. None if even the first is too large. */
-function joinedWith(rest: readonly SegmentStats[], world: World): SegmentStats[] {
-  const chosen = [...rest];
-  const sealed = world.free.filter((segment) => segment.kind === 'sealed' && !rest.includes(segment));
-  for (const segment of sealed) {
-    const isFirst = chosen.length === rest.length;
-    const ratio = isFirst ? JOIN_REST_RATIO : JOIN_RATIO;
-    if (!isFirst && world.config.optimizer_config.default_segment_number !== 0) break;
-    if ((chosen.length > 0 && liveBytes(segment) > ratio * sumLive(chosen)) || !fits([...chosen, segment], world)) break;
-    chosen.push(segment);
-  }
-  return chosen.length > rest.length ? chosen : [];
 }
 
 function isSource({ building, id }: SegmentStats, runningSources: ReadonlySet<number>): boolean {
