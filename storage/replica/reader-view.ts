@@ -61,17 +61,18 @@ export function openReplicaView(folder: string): ReplicaView {
 /** A snapshot is held for so long while no commit comes (View-V7). */
 const HELD_MS = 10;
 
-interface HeldSnapshot {
+/** The newest state, as long as no commit comes. */
+interface HeldState {
   readonly state: StateRecord;
   readonly commits: Int32Array;
   readonly count: number;
-  readonly untilMs: number;
-  readonly ends: NodeJS.Timeout;
+  /** Null: LMDB has no row of it, so it needs no snapshot, and is the newest for as long as nothing is committed. */
+  readonly snapshot: { readonly untilMs: number; readonly ends: NodeJS.Timeout } | null;
 }
 
 class LmdbReplicaView implements ReplicaView {
   private reader: SnapshotReader;
-  private held: HeldSnapshot | null = null;
+  private held: HeldState | null = null;
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
   private generation = -1;
   private fieldsGeneration = -1;
@@ -83,8 +84,9 @@ class LmdbReplicaView implements ReplicaView {
 
   refresh(commits?: Int32Array): StateRecord {
     const { held } = this;
-    if (held !== null && held.commits === commits && held.count === Atomics.load(commits, 0) && performance.now() < held.untilMs)
-      return held.state;
+    if (held !== null && held.commits === commits && held.count === Atomics.load(commits, 0)) {
+      if (held.snapshot === null || performance.now() < held.snapshot.untilMs) return held.state;
+    }
     this.letGo();
     // Before the snapshot: a commit between the two counts as one that it does not have.
     const count = commits === undefined ? 0 : Atomics.load(commits, 0);
@@ -95,16 +97,18 @@ class LmdbReplicaView implements ReplicaView {
     }
     const state = decodeReplicaState(record);
     this.generation = state.generation;
-    if (commits !== undefined) {
-      const ends = setTimeout(() => this.letGo(), HELD_MS);
-      ends.unref();
-      this.held = { state, commits, count, untilMs: performance.now() + HELD_MS, ends };
-    }
+    if (commits !== undefined) this.held = { state, commits, count, snapshot: hasRows(state) ? this.holdSnapshot() : null };
     return state;
   }
 
+  private holdSnapshot(): HeldState['snapshot'] {
+    const ends = setTimeout(() => this.letGo(), HELD_MS);
+    ends.unref();
+    return { untilMs: performance.now() + HELD_MS, ends };
+  }
+
   private letGo(): void {
-    if (this.held !== null) clearTimeout(this.held.ends);
+    clearTimeout(this.held?.snapshot?.ends);
     this.held = null;
     this.reader.release();
   }
@@ -125,7 +129,7 @@ class LmdbReplicaView implements ReplicaView {
   }
 
   release(): void {
-    if (this.held === null) this.reader.release();
+    if (this.held?.snapshot == null) this.reader.release();
   }
 
   payloadText(segment: number, row: number): Uint8Array {
@@ -185,4 +189,10 @@ class LmdbReplicaView implements ReplicaView {
     }
     return this.fields;
   }
+}
+
+/** Whether LMDB has rows of the state: those of sealed segments are in their files. */
+function hasRows({ appendable }: StateRecord): boolean {
+  for (const rows of appendable.values()) if (rows > 0) return true;
+  return false;
 }
