@@ -31,6 +31,27 @@ export function mergeRanked<T extends RankedPoint>(lists: readonly (readonly T[]
   return passed.slice(page.offset, page.offset + page.limit);
 }
 
+/**
+ * How many of each list are among the `keep` best of all, of equal ones those of an earlier list. lists: scores, each list best first; higher ones are
+ * better, and none is NaN.
+ */
+export function countsOfBest(lists: readonly (readonly number[])[], keep: number): number[] {
+  const counts = lists.map(() => 0);
+  for (let left = keep; left > 0; left--) {
+    let best = -1;
+    let bestScore = Number.NEGATIVE_INFINITY;
+    for (let at = 0; at < lists.length; at++) {
+      const next = (lists[at] as readonly number[])[counts[at] as number];
+      if (next === undefined || (best >= 0 && next <= bestScore)) continue;
+      best = at;
+      bestScore = next;
+    }
+    if (best < 0) break;
+    counts[best] = (counts[best] as number) + 1;
+  }
+  return counts;
+}
+
 /** Scores are single floats, and so is the threshold they are compared with. */
 function passes(score: number, page: Page): boolean {
   const threshold = Math.fround(page.scoreThreshold as number);

@@ -110,10 +110,10 @@ export interface Kernels {
   /** As `scan` over the `count` row numbers at scratch `rows`. */
   gather(slot: number, matrix: Matrix, count: number, admission: Admission, k: number): Ranked;
   /**
-   * Scores the rows of `ranked` anew with another matrix of the same query (rescoring) and keeps the best k, sorted.
+   * Scores rows anew with another matrix of the same query (rescoring) and keeps the best k, sorted.
    * The query must have been set for this matrix.
    */
-  rescore(slot: number, matrix: Matrix, ranked: Ranked, k: number): Ranked;
+  rescore(slot: number, matrix: Matrix, rows: ArrayLike<number>, k: number): Ranked;
   /**
    * The score of each of `rows`, in their order, whether they count or not. The query must have been set for this matrix.
    * Float32Array [rows.length]; a view on scratch.

@@ -220,14 +220,15 @@ class MemoryKernels implements Kernels {
     );
   }
 
-  rescore(slot: number, matrix: Matrix, ranked: Ranked, k: number): Ranked {
-    if (ranked.count === 0) return this.#ranked(slot, 0);
-    const { rows, candidates, results, neighbours } = this.#scratch;
-    this.#words.set(ranked.rows.length === ranked.count ? ranked.rows : ranked.rows.subarray(0, ranked.count), (slot + rows) >>> 2);
+  rescore(slot: number, matrix: Matrix, rows: ArrayLike<number>, k: number): Ranked {
+    const { length } = rows;
+    if (length === 0) return this.#ranked(slot, 0);
+    const { rows: list, candidates, results, neighbours } = this.#scratch;
+    this.#words.set(rows, (slot + list) >>> 2);
     this.#setMatrix(slot, matrix);
     return this.#ranked(
       slot,
-      this.#exports.rescore(slot + rows, ranked.count, Math.min(k, ranked.count), slot + neighbours, slot + candidates, slot + results),
+      this.#exports.rescore(slot + list, length, Math.min(k, length), slot + neighbours, slot + candidates, slot + results),
     );
   }
 
@@ -550,8 +551,8 @@ class MemoryKernels implements Kernels {
     if (!integers) return null;
     const start = (slot + this.#scratch.codeQuery) >>> 1;
     const bytes = paddedDim(matrix.dim);
-    const { far, ...scale } = writeCodeQuery(matrix.metric, codes, query, this.#shorts.subarray(start, start + bytes));
-    return { kind: far ? CODE_L2_FAR : ELEMENTS.code * 3 + METRICS[matrix.metric], bytes, ...scale };
+    const { constant, cross, factor, far } = writeCodeQuery(matrix.metric, codes, query, this.#shorts.subarray(start, start + bytes));
+    return { kind: far ? CODE_L2_FAR : ELEMENTS.code * 3 + METRICS[matrix.metric], bytes, factor, cross, constant };
   }
 
   #levelScoring(slot: number, { dim }: Matrix, levels: LevelCoder, query: Float32Array): Scoring {

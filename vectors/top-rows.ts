@@ -31,15 +31,17 @@ export class TopRows {
 
   /** Best first. */
   ranked(): Ranked {
-    const { scores, rows } = this;
-    const order = Uint32Array.from({ length: this.size }, (_, at) => at).sort(
-      (a, b) => (scores[b] as number) - (scores[a] as number) || (rows[a] as number) - (rows[b] as number),
-    );
-    return {
-      count: this.size,
-      rows: order.map((at) => rows[at] as number),
-      scores: Float32Array.from(order, (at) => scores[at] as number),
-    };
+    const order: number[] = [];
+    for (let at = 0; at < this.size; at++) order.push(at);
+    order.sort((a, b) => (this.scores[b] as number) - (this.scores[a] as number) || (this.rows[a] as number) - (this.rows[b] as number));
+    const rows = new Uint32Array(this.size);
+    const scores = new Float32Array(this.size);
+    for (let place = 0; place < this.size; place++) {
+      const at = order[place] as number;
+      rows[place] = this.rows[at] as number;
+      scores[place] = this.scores[at] as number;
+    }
+    return { count: this.size, rows, scores };
   }
 
   /** Puts a row into the heap from the place `at` up; the worst stands at the root. */

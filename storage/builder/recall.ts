@@ -107,7 +107,7 @@ function shareFound(
   kernels.setQuery(slot, matrix, query);
   const walked = kernels.walk(slot, matrix, vector.graph, admission, { ef, k: ef, rows, narrow: false });
   onCall?.bringRows(walked.rows.slice(0, walked.count));
-  const { scores } = kernels.rescore(slot, originals, walked, neighboursOf(rows));
+  const { scores } = kernels.rescore(slot, originals, walked.rows, neighboursOf(rows));
   onCall?.letGo();
   const bound = bests.at(-1) as number;
   let found = 0;

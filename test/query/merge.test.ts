@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mergeRanked, type Page, type RankedPoint } from '../../query/merge.js';
+import { countsOfBest, mergeRanked, type Page, type RankedPoint } from '../../query/merge.js';
 
 const PAGE: Page = { limit: 10, offset: 0, scoreThreshold: null, better: 'larger' };
 const UUID = '550e8400-e29b-41d4-a716-446655440000';
@@ -43,4 +43,19 @@ test('a score equal to the threshold is left out', () => {
   assert.deepEqual(ids(mergeRanked([list], { ...PAGE, scoreThreshold: 1 })), [1]);
   assert.deepEqual(ids(mergeRanked([list], { ...PAGE, scoreThreshold: 1, better: 'smaller' })), [3]);
   assert.deepEqual(ids(mergeRanked([[point(1, Math.fround(0.6))]], { ...PAGE, scoreThreshold: 0.6 })), []);
+});
+
+test('the best of several lists are counted in each, and of equal scores an earlier list has the better', () => {
+  const lists = [[5, 3, 1], [], [4, 3, 3], [Number.NEGATIVE_INFINITY]];
+  assert.deepEqual(
+    [0, 1, 3, 4, 7, 99].map((keep) => countsOfBest(lists, keep)),
+    [
+      [0, 0, 0, 0],
+      [1, 0, 0, 0],
+      [2, 0, 1, 0],
+      [2, 0, 2, 0],
+      [3, 0, 3, 1],
+      [3, 0, 3, 1],
+    ],
+  );
 });

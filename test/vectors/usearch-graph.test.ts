@@ -228,7 +228,7 @@ test('a walk on codes with rescoring finds what a walk on the originals finds', 
     kernels.setQuery(slot, world.codes, query);
     const walked = kernels.walk(slot, world.codes, world.graph, everything, { ef: 64, k: 30, rows: ROWS, narrow: false });
     kernels.setQuery(slot, world.floats, query);
-    const ranked = kernels.rescore(slot, world.floats, walked, 10);
+    const ranked = kernels.rescore(slot, world.floats, walked.rows, 10);
     assert.deepEqual(
       [...ranked.scores],
       [...ranked.scores].sort((one, other) => other - one),

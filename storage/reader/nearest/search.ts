@@ -9,12 +9,11 @@ import type { SearchParams } from '../../../protocols/model/query.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import type { Work } from '../../../query/effort.js';
 import { hasBit } from '../../../query/filter/bits.js';
-import { mergeRanked, type Page } from '../../../query/merge.js';
+import { countsOfBest, mergeRanked, type Page } from '../../../query/merge.js';
 import { planNs, planSegment, type SegmentFacts, type SegmentPlan } from '../../../query/plan.js';
 import { betterOf, possibleScore, shownScore } from '../../../query/shown-score.js';
 import { fitsCodes } from '../../../vectors/code-query.js';
 import type { Admission, Kernels, Matrix, Ranked, WalkEnd } from '../../../vectors/kernel-api.js';
-import { TopRows } from '../../../vectors/top-rows.js';
 import { endsByDistance, walkEnd } from '../../../vectors/walk-end.js';
 import { spend } from '../../disk/meter.js';
 import { explaining } from '../../explain/explainer.js';
@@ -60,14 +59,14 @@ export function nearestHits(snapshots: readonly ReplicaSnapshot[], search: Neare
   // One more, as the query's own point is found too.
   const k = page.limit + page.offset + (search.own !== null || search.ownElsewhere === true ? 1 : 0);
   // The largest first: by it the work of all is told.
-  const places = snapshots
-    .flatMap((snapshot) => snapshot.segments.map((view) => ({ snapshot, view })))
-    .sort((one, other) => other.view.rows - one.view.rows);
+  const places: { readonly snapshot: ReplicaSnapshot; readonly view: SegmentView }[] = [];
+  for (const snapshot of snapshots) for (const view of snapshot.segments) places.push({ snapshot, view });
+  places.sort((one, other) => other.view.rows - one.view.rows);
   const waiting = places.length > 1 ? new WaitingRows() : null;
   const expected = new ExpectedWork(places.map(({ view }) => view));
   const searchView = viewSearch(space, search, k, { expected, waiting });
   const lists = places.map(({ snapshot, view }) => searchView(view, snapshot));
-  if (waiting !== null) for (const passed of waiting.best()) lists.push(scoredAnew(passed));
+  if (waiting !== null) for (const worthy of waiting.best()) lists.push(scoredAnew(worthy));
   return mergeRanked(lists, { ...page, better: betterOf(space.distance) });
 }
 
@@ -142,17 +141,21 @@ class ExpectedWork {
   }
 }
 
-/** What the codes of a segment have found. */
+/** A search of a segment by its codes. */
 interface CodePass {
   readonly run: Run;
   readonly task: Task;
   readonly vector: VectorReader;
-  /** Scores are those of the codes. */
-  readonly ranked: Ranked;
   /** Rows that are worth their originals, if no other segment has any. */
   readonly keep: number;
   /** Results wanted of this segment. */
   readonly k: number;
+}
+
+/** Rows that a pass has found, best first. */
+interface WorthyRows {
+  readonly pass: CodePass;
+  readonly rows: readonly number[];
 }
 
 /**
@@ -160,33 +163,34 @@ interface CodePass {
  * that are best among the rows of all.
  */
 class WaitingRows {
-  private readonly passes: CodePass[] = [];
+  private readonly found: WorthyRows[] = [];
+  private readonly scores: number[][] = [];
 
-  add({ ranked: { count, rows, scores }, ...passed }: CodePass): void {
-    // Copies: the next search may be of a segment with the same scratch.
-    this.passes.push({ ...passed, ranked: { count, rows: rows.slice(0, count), scores: scores.slice(0, count) } });
+  add(pass: CodePass, ranked: Ranked): void {
+    // Copies: the next search may be of a segment with the same scratch. Plain arrays, as the memory of short typed ones costs more than what is in it.
+    const rows: number[] = [];
+    const scores: number[] = [];
+    for (let at = 0; at < ranked.count; at++) {
+      rows.push(ranked.rows[at] as number);
+      scores.push(ranked.scores[at] as number);
+    }
+    this.found.push({ pass, rows });
+    this.scores.push(scores);
   }
 
   /** What is left of what each segment has found: rows to score anew. */
-  best(): CodePass[] {
-    const { passes } = this;
-    const best = new TopRows(Math.max(1, ...passes.map(({ keep }) => keep)));
-    const starts = [0];
-    for (const { ranked } of passes) {
-      const from = starts.at(-1) as number;
-      ranked.scores.forEach((score, at) => {
-        best.add(from + at, score);
-      });
-      starts.push(from + ranked.count);
+  best(): WorthyRows[] {
+    const { found, scores } = this;
+    let keep = 0;
+    for (const { pass } of found) keep = Math.max(keep, pass.keep);
+    const counts = countsOfBest(scores, keep);
+    const best: WorthyRows[] = [];
+    for (let at = 0; at < found.length; at++) {
+      const { pass, rows } = found[at] as WorthyRows;
+      const count = counts[at] as number;
+      if (count > 0) best.push({ pass, rows: rows.slice(0, count) });
     }
-    const found = best.ranked().rows.sort();
-    const left = passes.map(({ ranked, ...passed }, n) => {
-      const [from, to] = [starts[n] as number, starts[n + 1] as number];
-      const places = found.filter((place) => place >= from && place < to).map((place) => place - from);
-      const rows = places.map((at) => ranked.rows[at] as number);
-      return { ...passed, ranked: { count: rows.length, rows, scores: Float32Array.from(places, (at) => ranked.scores[at] as number) } };
-    });
-    return left.filter(({ ranked }) => ranked.count > 0);
+    return best;
   }
 }
 
@@ -199,7 +203,7 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
   const { admission, admitted } = countedAdmission(view, bits);
   const k = Math.min(task.k, admitted ?? view.rows);
   const values = valueWalkFor(view, vector, task.search.filter);
-  const facts = { ...factsOf(view, vector, snapshot, task, k, admitted), valueGraph: valueFacts(values) };
+  const facts = factsOf(view, vector, snapshot, task, k, admitted, valueFacts(values));
   const plan = planSegment(facts);
   seePlan(plan);
   const note = explaining()?.of(view);
@@ -221,14 +225,14 @@ function searchSegment(view: SegmentView, snapshot: ReplicaSnapshot, task: Task)
 }
 
 /** The hits of a segment by its originals, after those of others were searched. */
-function scoredAnew(passed: CodePass): Hit[] {
-  const { run, task, vector } = passed;
+function scoredAnew({ pass, rows }: WorthyRows): Hit[] {
+  const { run, task, vector } = pass;
   const { reader } = run.view;
   return withinTime(() => {
     reader.deadline.check();
     // Segments may have been searched meanwhile whose memory is the same.
     run.kernels.setQuery(run.slot, vector.original ?? stagingMatrix(reader, vector.layout), task.values);
-    const found = hitsByOriginals(passed);
+    const found = hitsByOriginals(pass, rows);
     explaining()?.of(run.view).answered('hits', found.length);
     return found;
   });
@@ -249,6 +253,7 @@ export function factsOf(
   task: { readonly params: VectorParams; readonly search: Pick<NearestSearch, 'params'> },
   k: number,
   admitted: number | null,
+  valueGraph: SegmentFacts['valueGraph'] = null,
 ): SegmentFacts {
   const { hnsw_config: hnsw } = snapshot.config;
   const own = task.params.hnsw_config;
@@ -272,8 +277,8 @@ export function factsOf(
     dim: vector.layout.dim,
     element: vector.layout.element,
     m0: vector.graph?.m0 ?? 0,
-    valueGraph: null,
-    ...(vector.lists === null ? {} : { lists: { count: vector.lists.layout.count, probes: vector.lists.layout.probes } }),
+    valueGraph,
+    lists: vector.lists?.layout,
   };
 }
 
@@ -328,7 +333,7 @@ function runPlan(
   if (plan.useCodes && codes !== null) {
     kernels.setQuery(slot, codes, values);
     if (!plan.rescore || codesDecide(vector, values)) return hits(view, task, firstPass(run, vector, codes, plan, k, k), !plan.rescore);
-    return decided({ run, task, vector, ranked: firstPass(run, vector, codes, plan, keep, k), keep, k });
+    return decided({ run, task, vector, keep, k }, firstPass(run, vector, codes, plan, keep, k));
   }
   if (original === null) return hits(view, task, rankAllFiled(run, vector, values, k), false);
   kernels.setQuery(slot, original, values);
@@ -336,16 +341,16 @@ function runPlan(
 }
 
 /** The hits of what codes have found; none yet, where rows of other segments may be better. */
-function decided(passed: CodePass): Hit[] {
-  const { waiting } = passed.task;
+function decided(pass: CodePass, found: Ranked): Hit[] {
+  const { waiting } = pass.task;
   // Codes that a quantization asks for are rescored as it says.
-  if (waiting === null || passed.vector.layout.quantization !== null) return hitsByOriginals(passed);
-  waiting.add(passed);
+  if (waiting === null || pass.vector.layout.quantization !== null) return hitsByOriginals(pass, found.rows);
+  waiting.add(pass, found);
   return [];
 }
 
-function hitsByOriginals({ k, ranked, run, task, vector }: CodePass): Hit[] {
-  return hits(run.view, task, rescored(run, vector, ranked, k), false);
+function hitsByOriginals({ k, run, task, vector }: CodePass, rows: ArrayLike<number>): Hit[] {
+  return hits(run.view, task, rescored(run, vector, rows, k), false);
 }
 
 /** The best k of the nearest lists, or, where these have too few rows that count, of all rows that count. */
@@ -361,7 +366,7 @@ function throughLists(run: Run, vector: VectorReader, task: Task, plan: Extract<
   note?.scored('lists', 0);
   if (first.count >= k || first.count >= run.kernels.countAdmitted(view.rows, admission))
     return plan.rescore
-      ? decided({ run, task, vector, ranked: first, keep, k })
+      ? decided({ run, task, vector, keep, k }, first)
       : hits(view, task, { ...first, count: Math.min(k, first.count) }, true);
   note?.fallBack();
   if (vector.original === null) return hits(view, task, rankAllFiled(run, vector, values, k), false);
@@ -369,10 +374,11 @@ function throughLists(run: Run, vector: VectorReader, task: Task, plan: Extract<
   return hits(view, task, plan.fallback === 'gather' ? gather(run, vector.original, k) : scan(run, vector.original, k), false);
 }
 
-/** The best k of `first` by the originals: the query was set for codes, and so as float32, too. */
-function rescored({ kernels, slot, view }: Run, vector: VectorReader, first: Ranked, k: number): Ranked {
+/** The best k of some rows by the originals: the query was set for codes, and so as float32, too. */
+function rescored({ kernels, slot, view }: Run, vector: VectorReader, rows: ArrayLike<number>, k: number): Ranked {
   const { layout, original } = vector;
-  const best = original !== null ? kernels.rescore(slot, original, first, k) : rankFiled(view.reader, layout, first.rows.slice().sort(), k);
+  const best =
+    original !== null ? kernels.rescore(slot, original, rows, k) : rankFiled(view.reader, layout, Uint32Array.from(rows).sort(), k);
   explaining()
     ?.of(view)
     .scored('rescore', (original ?? layout).stride, true);

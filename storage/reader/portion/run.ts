@@ -136,10 +136,15 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): ShardAnswer {
 
 function hitsAnswer(shards: Shards, hits: readonly Hit[], extras: Extras, other: Pick<Hits, 'orderValues' | 'total'>): Hits {
   const { groupBy } = extras;
+  const { ids, scores, shards: of, versions } = shards.columns(hits);
   return {
     kind: 'hits',
-    ...shards.columns(hits),
-    ...other,
+    shards: of,
+    ids,
+    scores,
+    versions,
+    orderValues: other.orderValues,
+    total: other.total,
     shown: shownParts(shards.snapshots, hits, extras),
     groups: groupBy === null ? null : checked(hits, ({ view, row }) => valuesOfRow(view, row, groupBy)),
   };

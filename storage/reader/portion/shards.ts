@@ -21,12 +21,14 @@ export interface FoundPoint extends FoundRow {
 }
 
 export class Shards {
-  private readonly byId: ReadonlyMap<ShardId, ReplicaSnapshot>;
-  private readonly ofView: ReadonlyMap<SegmentView, ShardId>;
+  private readonly byId = new Map<ShardId, ReplicaSnapshot>();
+  private readonly ofView = new Map<SegmentView, ShardId>();
 
   constructor(readonly snapshots: readonly ReplicaSnapshot[]) {
-    this.byId = new Map(snapshots.map((snapshot) => [snapshot.shardId, snapshot]));
-    this.ofView = new Map(snapshots.flatMap(({ shardId, segments }) => segments.map((view) => [view, shardId] as const)));
+    for (const snapshot of snapshots) {
+      this.byId.set(snapshot.shardId, snapshot);
+      for (const view of snapshot.segments) this.ofView.set(view, snapshot.shardId);
+    }
   }
 
   shardOf(view: SegmentView): ShardId {
@@ -78,12 +80,18 @@ export class Shards {
 
   /** The columns of hits that all kinds have. */
   columns(hits: readonly Hit[]): Pick<Hits, 'shards' | 'ids' | 'scores' | 'versions'> {
-    return {
-      shards: hits.map(({ view }) => this.shardOf(view)),
-      ids: hits.map(({ id }) => id),
-      scores: Float64Array.from(hits, ({ score }) => score),
-      versions: Float64Array.from(hits, ({ view, row }) => view.version(row)),
-    };
+    const shards: ShardId[] = [];
+    const ids: PointId[] = [];
+    const scores = new Float64Array(hits.length);
+    const versions = new Float64Array(hits.length);
+    for (let at = 0; at < hits.length; at++) {
+      const { id, score, version, view } = hits[at] as Hit;
+      shards.push(this.shardOf(view));
+      ids.push(id);
+      scores[at] = score;
+      versions[at] = version;
+    }
+    return { shards, ids, scores, versions };
   }
 }
 

@@ -51,8 +51,7 @@ export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint3
     );
     for (const { at, count } of batch.reads)
       parts.readNext(new Uint8Array(handle.memory.buffer, matrix.offset + at * stride, count * stride));
-    const places = Uint32Array.from(batch.places);
-    const ranked = kernels.rescore(slot, matrix, { count: places.length, rows: places, scores: NO_SCORES }, k);
+    const ranked = kernels.rescore(slot, matrix, batch.places, k);
     batch.places.forEach((at, i) => {
       rowAt[at] = rows[batch.from + i] as number;
     });
@@ -60,8 +59,6 @@ export function rankFiled(place: StagingPlace, vector: VectorLayout, rows: Uint3
   }
   return best.ranked();
 }
-
-const NO_SCORES = new Float32Array(0);
 
 /** Rows that fit in the staging area together. */
 export interface StagingBatch {
