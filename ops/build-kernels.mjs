@@ -19,7 +19,9 @@ await compile('vectors/kernels/index.ts', 'vectors/kernels.wasm', [
   ...['--enable', 'simd', '--enable', 'threads', '--enable', 'bulk-memory'],
   ...['--importMemory', '--sharedMemory', '--noExportMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
 ]);
-await compile('protocols/rest/kernels/read.ts', 'protocols/rest/floats.wasm', ['--initialMemory', '2', '--maximumMemory', '2']);
+await compile('protocols/rest/kernels/read.ts', 'protocols/rest/floats.wasm', [
+  ...['--enable', 'simd', '--initialMemory', '2', '--maximumMemory', '2'],
+]);
 
 async function compile(source, target, options) {
   const outFile = join(outDir, target);

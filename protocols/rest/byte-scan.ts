@@ -74,7 +74,7 @@ export class ByteScanner {
     this.peek();
     const start = this.at;
     const list = floatList();
-    const end = list.read(this.bytes, start);
+    const end = list.read(this.buffer, start);
     if (end < 0) return false;
     this.at = end;
     if (list.count === 0) return true;

@@ -19,7 +19,7 @@ const TEXT_MAX = 32_768;
 const OUT_AT = TEXT_AT + TEXT_MAX + 64;
 /** Exponents of the powers that a number is multiplied by, largest first, and of those that digits are shifted by. */
 const POWERS = Array.from({ length: 60 }, (_, index) => 22 - index);
-const WHOLE_POWERS = [0, 1, 2, 3, 4, 5, 6, 7];
+const WHOLE_POWERS = Array.from({ length: 16 }, (_, index) => index);
 
 /** What the kernel answers, and where it goes on. */
 const DONE = 0;
@@ -54,9 +54,9 @@ export class FloatList {
 
   /**
    * Reads the list whose bracket opens at `start`. Returns the place behind the closing bracket, or -1 for anything but
-   * plain JSON numbers within a double.
+   * plain JSON numbers within a double. bytes: a `Buffer`, which finds the closing bracket a tenth as slowly as other bytes do.
    */
-  read(bytes: Uint8Array, start: number): number {
+  read(bytes: Buffer, start: number): number {
     if (bytes[start] !== OPEN_LIST) return -1;
     const close = bytes.indexOf(CLOSE_LIST, start);
     if (close < 0) return -1;

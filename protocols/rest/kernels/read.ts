@@ -31,7 +31,7 @@ const SCALE_MIN: i32 = -22;
 
 /** f64: 10^22 down to 10^-37. */
 let powers: usize = 0;
-/** u64 [8]: 10^0 to 10^7. */
+/** u64 [16]: 10^0 to 10^15. */
 let wholePowers: usize = 0;
 
 let position: usize = 0;
@@ -76,23 +76,36 @@ function isDigit(byte: u32): bool {
   return byte - ZERO <= 9;
 }
 
-/** The upper bit of each of eight bytes that is no digit. */
+/** Sixteen bytes of the text as digits; of those that are none, the values are above 9. */
 // @ts-ignore: decorator
 @inline
-function strangers(bytes: u64): u64 {
-  // Digits are 0 to 9 now; 0x76 carries what is above into the upper bit.
-  const values = bytes ^ 0x3030_3030_3030_3030;
-  return (((values & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+function digitsAt(at: usize): v128 {
+  return i8x16.sub(v128.load(at), i8x16.splat(<i8>ZERO));
 }
 
-/** The number that eight digits are, the first of which is in the lowest byte: neighbours are put together, in three steps. */
+/** A bit for each of sixteen values that is no digit. */
 // @ts-ignore: decorator
 @inline
-function numberOf(digits: u64): u64 {
-  const ones = digits & 0x0f0f_0f0f_0f0f_0f0f;
-  const pairs = (ones * 10 + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
-  const fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-  return (fours * 10_000 + (fours >> 32)) & 0xffff_ffff;
+function strangers(values: v128): u32 {
+  return <u32>i8x16.bitmask(i8x16.gt_u(values, i8x16.splat(9)));
+}
+
+/** The number that the first `count` of these digits are: zeros move in before them. */
+// @ts-ignore: decorator
+@inline
+function numberOfFirst(digits: v128, count: usize): u64 {
+  const places = i8x16.sub(i8x16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), i8x16.splat(<i8>(16 - count)));
+  return numberOf(i8x16.swizzle(digits, places));
+}
+
+/** The number that sixteen digits are, the first of which comes first: neighbours are put together, in four steps. */
+// @ts-ignore: decorator
+@inline
+function numberOf(digits: v128): u64 {
+  const pairs = i16x8.add(i16x8.mul(v128.and(digits, i16x8.splat(0xff)), i16x8.splat(10)), i16x8.shr_u(digits, 8));
+  const fours = i32x4.dot_i16x8_s(pairs, i16x8(100, 1, 100, 1, 100, 1, 100, 1));
+  const eights = i32x4.dot_i16x8_s(i16x8.narrow_i32x4_s(fours, fours), i16x8(10_000, 1, 10_000, 1, 10_000, 1, 10_000, 1));
+  return <u64>i32x4.extract_lane(eights, 0) * 100_000_000 + <u64>i32x4.extract_lane(eights, 1);
 }
 
 /** What stands where reading goes on. */
@@ -143,17 +156,16 @@ export function scanFloats(at: usize, end: usize, out: usize, place: i32): i32 {
     let scale: i32 = 0;
     if (byte == POINT) {
       const fraction = ++at;
-      let eight = load<u64>(at);
-      let others = strangers(eight);
+      let sixteen = digitsAt(at);
+      let others = strangers(sixteen);
       while (others == 0) {
-        mantissa = mantissa * 100_000_000 + numberOf(eight);
-        at += 8;
-        eight = load<u64>(at);
-        others = strangers(eight);
+        mantissa = mantissa * 10_000_000_000_000_000 + numberOf(sixteen);
+        at += 16;
+        sixteen = digitsAt(at);
+        others = strangers(sixteen);
       }
-      // The digits left, at most seven: zeros move in before them.
-      const left = <usize>(ctz(others) >> 3);
-      mantissa = mantissa * load<u64>(wholePowers + (left << 3)) + numberOf((eight << 8) << ((7 - left) << 3));
+      const left = <usize>ctz(others);
+      mantissa = mantissa * load<u64>(wholePowers + (left << 3)) + numberOfFirst(sixteen, left);
       at += left;
       byte = load<u8>(at);
       digits += at - fraction;
@@ -208,16 +220,42 @@ export function startMarks(): void {
 /** Commas and opening brackets outside of strings, from `at` to `end`, which goes on where the piece before has ended. */
 export function countMarks(at: usize, end: usize): u32 {
   let count: u32 = 0;
-  for (; at < end; at++) {
-    const byte = <u32>load<u8>(at);
-    if (inString) {
-      if (isEscaped) isEscaped = false;
-      else if (byte == BACKSLASH) isEscaped = true;
-      else if (byte == QUOTE) inString = false;
-    } else if (byte == QUOTE) inString = true;
-    else count += <u32>(byte == COMMA || byte == OPEN_LIST || byte == OPEN_OBJECT);
+  while (at < end) {
+    if (at + 16 <= end && !isEscaped) {
+      const bytes = v128.load(at);
+      // Sixteen at once where no string begins or ends.
+      if (!v128.any_true(inString ? v128.or(equal(bytes, QUOTE), equal(bytes, BACKSLASH)) : equal(bytes, QUOTE))) {
+        if (!inString) count += marksIn(bytes);
+        at += 16;
+        continue;
+      }
+    }
+    for (const stop = min(at + 16, end); at < stop; at++) {
+      const byte = <u32>load<u8>(at);
+      if (inString) {
+        if (isEscaped) isEscaped = false;
+        else if (byte == BACKSLASH) isEscaped = true;
+        else if (byte == QUOTE) inString = false;
+      } else if (byte == QUOTE) inString = true;
+      else count += <u32>(byte == COMMA || byte == OPEN_LIST || byte == OPEN_OBJECT);
+    }
   }
   return count;
+}
+
+// @ts-ignore: decorator
+@inline
+function equal(bytes: v128, byte: u32): v128 {
+  return i8x16.eq(bytes, i8x16.splat(<i8>byte));
+}
+
+/** Commas and opening brackets among sixteen bytes. */
+// @ts-ignore: decorator
+@inline
+function marksIn(bytes: v128): u32 {
+  // The two brackets differ in one bit.
+  const brackets = equal(v128.or(bytes, i8x16.splat(<i8>(OPEN_OBJECT ^ OPEN_LIST))), OPEN_OBJECT);
+  return popcnt(i8x16.bitmask(v128.or(brackets, equal(bytes, COMMA))));
 }
 
 function stop(outcome: i32, at: usize, out: usize): i32 {

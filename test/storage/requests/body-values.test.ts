@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { TroupeError } from '../../../protocols/errors.js';
 import { countValueMarks } from '../../../protocols/rest/byte-scan.js';
 import { checkValues, valuesMax } from '../../../storage/requests/body-values.js';
@@ -20,6 +21,18 @@ test('values are counted by the brackets and commas outside of strings', () => {
     const text = `["${'x'.repeat(before)}\\",[{","é",1]`;
     assert.equal(countValueMarks(bytes(text)), 3, `${before}`);
   }
+});
+
+test('values are counted alike wherever strings and escapes begin and end', () => {
+  const text = fc.array(fc.constantFrom(',', '[', '{', '"', '\\', '\\"', '1', '0.25', 'x'.repeat(17), ','.repeat(40)), { maxLength: 60 });
+  fc.assert(
+    fc.property(text, (parts) => {
+      const whole = parts.join('');
+      const outside = whole.replaceAll(/"(?:[^"\\]|\\.)*(?:"|\\?$)/g, '');
+      assert.equal(countValueMarks(bytes(whole)), outside.replaceAll(/[^,[{]/g, '').length, whole);
+    }),
+    { seed: 20261129, numRuns: 3000 },
+  );
 });
 
 test('a body with too many values is refused with their number, and one below the bound is not', () => {
