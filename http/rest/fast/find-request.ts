@@ -10,6 +10,7 @@ import type { Caller } from '../../access/caller.js';
 import { decideAccess } from '../../access/decide.js';
 import { callerFrom } from '../../access/door-access.js';
 import type { KnownCallers } from '../../access/known-callers.js';
+import type { HttpMethod } from '../../context/endpoint.js';
 import { checkHead, type HeadRow } from '../calls/check-head.js';
 import { parseQueryString } from '../calls/query-string.js';
 import { type FoundRoute, routeFinder } from './find-route.js';
@@ -26,20 +27,53 @@ const DENIED_BYTES_MAX = 16_384;
 /** The row of the request and its parameters; null for a request that is handed on. */
 export type FindRequest = (head: RequestHead) => FoundRequest | null;
 
+/** What the line of a request asks for, whoever sends it. */
+interface AskedLine {
+  readonly method: HttpMethod;
+  readonly url: string;
+  readonly found: FoundRoute;
+  readonly row: HeadRow;
+  readonly query: QueryParameters;
+  /** A request with a body is refused for its head. */
+  readonly isRefused: boolean;
+}
+
+/** Lines that are kept: an application has a few, but for those that name a point. */
+const KEPT_LINES = 8;
+
 /** callers: null where there are no keys. */
 export function requestFinder(rows: readonly HeadRow[], callers: KnownCallers | null): FindRequest {
-  const findRoute = routeFinder(rows);
+  const lineOf = lineFinder(rows);
   return (head) => {
-    const found = findRoute(head.method, head.path);
-    if (found === null) return null;
-    const { at, path } = found;
-    const row = rows[at] as HeadRow;
-    if (row.kind === 'upload' || row.kind === 'download') return null;
-    const query = parseQueryString(head.query);
+    const line = lineOf(head);
+    if (line === null) return null;
+    const { found, isRefused, query, row } = line;
     const caller = callerFrom(callers, head.credential);
-    if (head.bodyBytes > 0 && isRefused(row, path, query)) return null;
+    if (head.bodyBytes > 0 && isRefused) return null;
+    const { at, path } = found;
     const isDenied = callers !== null && decideAccess(caller, row, path.collection_name ?? null) !== null;
     return isDenied && head.bodyBytes > DENIED_BYTES_MAX ? null : { at, path, query, caller };
+  };
+}
+
+/** Finds what a line asks for; null: it is handed on. The lines that came last are known. */
+function lineFinder(rows: readonly HeadRow[]): (head: RequestHead) => AskedLine | null {
+  const findRoute = routeFinder(rows);
+  const kept: AskedLine[] = [];
+  let oldest = 0;
+  return ({ method, path, query: text, url }) => {
+    for (const line of kept) if (line.url === url && line.method === method) return line;
+    const found = findRoute(method, path);
+    if (found === null) return null;
+    const row = rows[found.at] as HeadRow;
+    if (row.kind === 'upload' || row.kind === 'download') return null;
+    const query = parseQueryString(text);
+    const line: AskedLine = { method, url, found, row, query, isRefused: isRefused(row, found.path, query) };
+    if (found.path.id === undefined) {
+      kept[oldest] = line;
+      oldest = (oldest + 1) % KEPT_LINES;
+    }
+    return line;
   };
 }
 
