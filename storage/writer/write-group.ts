@@ -9,6 +9,7 @@ import type { UpdateShape } from '../../protocols/model/update.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import type { WriteHop } from '../../protocols/model/write-hop.js';
 import type { LoggedOperation } from '../../protocols/update-codec.js';
+import { dropBytes } from '../memory/drop-bytes.js';
 import type { HeldValues } from '../memory/held-memory.js';
 import { type KnownLog, newEntries, nextTags } from '../replica/follow.js';
 import type { AppliedUpdate, NumberedOperation, Pause } from '../replica/operations.js';
@@ -194,6 +195,7 @@ function decodeWrite({ operations, undecoded }: TimedWrite, params: CollectionPa
   if (undecoded === undefined) return { operations: decodeEncoded(operations, params), shape: null };
   const request = { ...undecoded, body: operations[0] ?? null };
   const { failure, listed, operations: asked, parts, shardKeys } = decodeWriteRequest(undecoded.operation, request, params);
+  if (request.body !== null) dropBytes(request.body);
   // Shards with keys get encoded parts of requests, so no operation here may name a key.
   asked.forEach((operation, at) => {
     ringsOf(UNKEYED, params.sharding_method === 'custom', operation, shardKeys[at] ?? null);
