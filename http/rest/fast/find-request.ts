@@ -15,6 +15,7 @@ import { checkHead, type HeadRow } from '../calls/check-head.js';
 import { parseQueryString } from '../calls/query-string.js';
 import { type FoundRoute, routeFinder } from './find-route.js';
 import type { RequestHead } from './head.js';
+import { Latest } from './latest.js';
 
 export interface FoundRequest extends FoundRoute {
   readonly query: QueryParameters;
@@ -38,9 +39,6 @@ interface AskedLine {
   readonly isRefused: boolean;
 }
 
-/** Lines that are kept: an application has a few, but for those that name a point. */
-const KEPT_LINES = 8;
-
 /** callers: null where there are no keys. */
 export function requestFinder(rows: readonly HeadRow[], callers: KnownCallers | null): FindRequest {
   const lineOf = lineFinder(rows);
@@ -56,23 +54,19 @@ export function requestFinder(rows: readonly HeadRow[], callers: KnownCallers | 
   };
 }
 
-/** Finds what a line asks for; null: it is handed on. The lines that came last are known. */
+/** Finds what a line asks for; null: it is handed on. The latest lines are known, but for those that name a point: of these there are too many. */
 function lineFinder(rows: readonly HeadRow[]): (head: RequestHead) => AskedLine | null {
   const findRoute = routeFinder(rows);
-  const kept: AskedLine[] = [];
-  let oldest = 0;
+  const latest = new Latest<AskedLine>();
   return ({ method, path, query: text, url }) => {
-    for (const line of kept) if (line.url === url && line.method === method) return line;
+    for (const line of latest.items) if (line.url === url && line.method === method) return line;
     const found = findRoute(method, path);
     if (found === null) return null;
     const row = rows[found.at] as HeadRow;
     if (row.kind === 'upload' || row.kind === 'download') return null;
     const query = parseQueryString(text);
     const line: AskedLine = { method, url, found, row, query, isRefused: isRefused(row, found.path, query) };
-    if (found.path.id === undefined) {
-      kept[oldest] = line;
-      oldest = (oldest + 1) % KEPT_LINES;
-    }
+    if (found.path.id === undefined) latest.add(line);
     return line;
   };
 }

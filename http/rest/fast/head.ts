@@ -5,6 +5,7 @@
 
 import { AUTHORIZATION_FIELD, credentialFrom, KEY_FIELD } from '../../access/credentials.js';
 import type { HttpMethod } from '../../context/endpoint.js';
+import { Latest } from './latest.js';
 
 export interface RequestHead {
   readonly method: HttpMethod;
@@ -96,21 +97,18 @@ interface KnownFields {
   readonly fields: Fields;
 }
 
-/** Of a thread: those that came last. */
-const known: KnownFields[] = [];
-const KNOWN_MAX = 8;
-let oldest = 0;
+/** Of a thread. */
+const latest = new Latest<KnownFields>();
 
 /** What the fields say that begin with the line end at `from`; null if one of them is odd. */
 function fieldsFrom(text: string, from: number): Fields | null {
-  for (const one of known) {
+  for (const one of latest.items) {
     const bodyBytes = bodyBytesBy(one, text, from);
     if (bodyBytes !== null) return { ...one.fields, bodyBytes };
   }
   const fields = readFields(text.slice(from + 2).split('\r\n'));
   if (fields !== null) {
-    known[oldest] = knownFields(text.slice(from), fields);
-    oldest = (oldest + 1) % KNOWN_MAX;
+    latest.add(knownFields(text.slice(from), fields));
   }
   return fields;
 }

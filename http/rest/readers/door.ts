@@ -231,9 +231,8 @@ export class ReaderDoor {
       const refused = this.reader.refusalOf(name);
       if (refused !== null) return refusalReply(refused, row, performance.now() - startedMs);
       const unknownFields = noUnknownFields(this.settings.refuseUnknown);
-      const { consistency, explain, timeoutSeconds } = parameters;
-      const of = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
-      const raw = pointsRequest(this.#services, { ...of, consistency, timeoutSeconds, explain, heldMs, trace, unknownFields });
+      const own = { path, query: query as Record<string, string>, body: hasBody(row) ? body : null, caller };
+      const raw = pointsRequest(this.#services, { ...own, ...parameters, heldMs, trace, unknownFields });
       const result = this.reader.readAlone(name, row.engine, raw);
       const reply = (answer: AloneAnswer): ReadReply => {
         if (answer === null || answer === 'heavy') return answer;
