@@ -299,8 +299,7 @@ function exhaustive(facts: SegmentFacts, wanted: number, useCodes: boolean): Exh
   // Codes don't pay when nearly every row would be scored anew.
   const codes = useCodes && wanted > keepOf(facts, facts.codes) * 4 ? facts.codes : null;
   const kind = facts.admitted === null || wanted > facts.rows * SCAN_ABOVE ? 'scan' : 'gather';
-  // Made for each segment of each search: a copy of an object costs more than what is in it.
-  return { kind, useCodes: codes !== null, rescore: codes?.rescore === true, keep: keepOf(facts, codes) };
+  return { kind, ...scored(codes, keepOf(facts, codes)) };
 }
 
 function scored(codes: CodeFacts | null, keep: number): Omit<Scored, 'why'> {
@@ -320,8 +319,7 @@ function cheaper(facts: SegmentFacts, wanted: number): SegmentPlan {
   const why: PlanReason = { kind: 'costs', walk, exhaustive: plain.kind, exhaustiveNs };
   if (exhaustiveNs * WALK_ADVANTAGE <= walk.ns) return { ...plain, why };
   const keep = codes?.rescore && codes.rescoreFound ? ef : Math.min(ef, keepOf(facts, codes));
-  const { graph, narrow } = walk;
-  return { kind: 'walk', graph, narrow, ef, useCodes: codes !== null, rescore: codes?.rescore === true, keep, fallback: plain.kind, why };
+  return { kind: 'walk', graph: walk.graph, narrow: walk.narrow, ef, ...scored(codes, keep), fallback: plain.kind, why };
 }
 
 /**

@@ -136,15 +136,10 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): ShardAnswer {
 
 function hitsAnswer(shards: Shards, hits: readonly Hit[], extras: Extras, other: Pick<Hits, 'orderValues' | 'total'>): Hits {
   const { groupBy } = extras;
-  const { ids, scores, shards: of, versions } = shards.columns(hits);
   return {
     kind: 'hits',
-    shards: of,
-    ids,
-    scores,
-    versions,
-    orderValues: other.orderValues,
-    total: other.total,
+    ...shards.columns(hits),
+    ...other,
     shown: shownParts(shards.snapshots, hits, extras),
     groups: groupBy === null ? null : checked(hits, ({ view, row }) => valuesOfRow(view, row, groupBy)),
   };

@@ -56,8 +56,9 @@ export function likelyExampleRows(view: SegmentView, snapshot: ReplicaSnapshot, 
   const bits = admittedBits(view, vector, filter);
   const { admission, admitted } = countedAdmission(view, bits);
   const values = valueWalkFor(view, vector, filter);
-  const known = factsOf(view, vector, snapshot, { params: space.params, search: { params } }, Math.min(k, admitted ?? view.rows), admitted);
-  const facts = exampleFacts({ ...known, valueGraph: valueFacts(values) }, search);
+  const asked = { params: space.params, search: { params } };
+  const known = factsOf(view, vector, snapshot, asked, Math.min(k, admitted ?? view.rows), admitted, valueFacts(values));
+  const facts = exampleFacts(known, search);
   const matrix = facts.codes === null ? vector.original : vector.codes;
   const plan = planExamples(facts, { count, search, countMax: matrix === null ? 0 : kernels.examplesMax(matrix) });
   seePlan(plan);
