@@ -30,6 +30,19 @@ export interface Matrix {
   readonly levels?: LevelCoder;
   /** `element === 'product'`. */
   readonly product?: ProductCodes;
+  /** By which scans of `f32` rows leave out those that cannot be among the best; not with `l1`. */
+  readonly rowCodes?: RowCodes;
+}
+
+/** Codes of rows that come one by one, each with a scale of its own: see `kernels/row-codes.ts`. Offsets in bytes; all zeros at first. */
+export interface RowCodes {
+  /** i8 [rows, stride], stride a multiple of 16. */
+  readonly codes: number;
+  readonly stride: number;
+  /** f32 [rows, 4]. */
+  readonly facts: number;
+  /** u32 [2]: rows from 0 that have codes, and rows that a scan has met, which get theirs with the next one. */
+  readonly counts: number;
 }
 
 /** Centroids of product quantization: f32 [parts, partDim, 256] at byte `codebook` of the memory. */

@@ -18,11 +18,13 @@ import {
   type Metric,
   type ProductCodes,
   type Ranked,
+  type RowCodes,
   type TokenLists,
   type WalkEnd,
 } from './kernel-api.js';
 import { codeShape, MAX_SIM_LANES, maxSimTableBytes } from './quantizer-spec.js';
 import type { LevelCoder } from './quantizers/levels.js';
+import { mostByRowCodes } from './row-codes.js';
 import { align16, type ScratchLayout } from './scratch.js';
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;
@@ -40,6 +42,9 @@ const CODE_L2_FAR = 21;
 /** Kinds of the kernels for quantized rows. */
 const LEVEL_KINDS = { bits2: 22, bits4: 23, bits8: 24, halfBytesDot: 25, halfBytesL1: 26 };
 const PRODUCT_KIND = 27;
+
+/** A scan of fewer rows is over before their codes pay. */
+const ROW_CODES_MIN = 512;
 
 /** Part of the second cache that a block of vectors may take while all of a query's vectors are compared with it. */
 const CACHED_BYTES = 1 << 18;
@@ -73,6 +78,20 @@ interface Exports {
   setAdmission(deletedAt: number, seq: number, bits: number): void;
   setGraph(level0: number, m0: number, upperIndex: number, upper: number, m: number, entryRow: number, maxLevel: number): void;
   setWalkScratch(visited: number, candidates: number, results: number, neighbours: number): void;
+  setRowCodes(
+    codes: number,
+    stride: number,
+    facts: number,
+    coded: number,
+    query: number,
+    unit: number,
+    reach: number,
+    slack: number,
+    gain: number,
+    weight: number,
+    constant: number,
+  ): void;
+  encodeRows(from: number, to: number, originals: number, rowStride: number, out: number, outStride: number, outFacts: number): number;
   scan(from: number, to: number, k: number, chunk: number, heap: number, out: number): number;
   gather(rows: number, count: number, k: number, chunk: number, heap: number, out: number): number;
   scanAll(count: number, k: number, chunk: number, heap: number, out: number): number;
@@ -205,6 +224,8 @@ class MemoryKernels implements Kernels {
     if (to <= from) return this.#ranked(slot, 0);
     const { candidates, results, neighbours } = this.#scratch;
     this.#setMatrix(slot, matrix);
+    // What passes a filter is part of the rows, and those that do not need no codes for it.
+    this.#setRowCodes(slot, matrix, admission.bits === 0 && from === 0 ? to : 0);
     this.#setAdmission(admission);
     return this.#ranked(slot, this.#exports.scan(from, to, Math.min(k, to - from), slot + neighbours, slot + candidates, slot + results));
   }
@@ -213,6 +234,7 @@ class MemoryKernels implements Kernels {
     if (count === 0) return this.#ranked(slot, 0);
     const { rows, candidates, results, neighbours } = this.#scratch;
     this.#setMatrix(slot, matrix);
+    this.#setRowCodes(slot, matrix, 0);
     this.#setAdmission(admission);
     return this.#ranked(
       slot,
@@ -519,6 +541,40 @@ class MemoryKernels implements Kernels {
     }
   }
 
+  /** Has the next scan use the codes of rows where there are some. scanned: rows from 0 that it goes over; 0 where that is not all. */
+  #setRowCodes(slot: number, matrix: Matrix, scanned: number): void {
+    const { dim, metric, rowCodes } = matrix;
+    if (rowCodes === undefined || metric === 'l1') return;
+    const coded = this.#codedRows(matrix, rowCodes, scanned);
+    if (coded < ROW_CODES_MIN) return;
+    const { codes, facts, stride } = rowCodes;
+    const { query, codeQuery } = this.#scratch;
+    const floats = this.#floats.subarray((slot + query) >>> 2, ((slot + query) >>> 2) + dim);
+    const shorts = this.#shorts.subarray((slot + codeQuery) >>> 1, ((slot + codeQuery) >>> 1) + stride);
+    this.#queries.delete(slot);
+    const { factor: unit } = writeCodeQuery('dot', { scale: 1, origin: 0 }, floats, shorts);
+    const most = mostByRowCodes(metric, floats, shorts, unit);
+    if (most === null) return;
+    const { constant, gain, reach, slack, weight } = most;
+    this.#exports.setRowCodes(codes, stride, facts, coded, slot + codeQuery, unit, reach, slack, gain, weight, constant);
+  }
+
+  /**
+   * Rows from 0 that have codes. Those that an earlier scan has met get theirs now: what is scanned once only needs none. Other threads may code the same rows meanwhile,
+   * to the same codes.
+   */
+  #codedRows({ offset, stride }: Matrix, { codes, counts, facts, stride: codeStride }: RowCodes, scanned: number): number {
+    const at = counts >>> 2;
+    const coded = Atomics.load(this.#words, at);
+    if (scanned < ROW_CODES_MIN) return coded;
+    const met = Atomics.load(this.#words, at + 1);
+    raiseTo(this.#words, at + 1, scanned);
+    if (met <= coded) return coded;
+    if (this.#exports.encodeRows(coded, met, offset, stride, codes, codeStride, facts) < 0) throw new KernelExpired();
+    raiseTo(this.#words, at, met);
+    return met;
+  }
+
   /**
    * Scale and origin of decoded rows. The codes that pad a row stand for the origin: so does the query behind its end, which takes them out of
    * distances; of products 0 does.
@@ -589,6 +645,15 @@ class MemoryKernels implements Kernels {
       rows: this.#words.subarray(start, start + count),
       scores: this.#floats.subarray(start + count, start + 2 * count),
     };
+  }
+}
+
+/** Raises a shared number, unless it is as high. */
+function raiseTo(words: Uint32Array, at: number, value: number): void {
+  for (let known = Atomics.load(words, at); known < value; ) {
+    const before = Atomics.compareExchange(words, at, known, value);
+    if (before === known) return;
+    known = before;
   }
 }
 

@@ -454,10 +454,11 @@ export function makeAppendable(
 
 /** An empty appendable segment with these vectors and room for this many rows. */
 export function appendableOf(id: number, plans: readonly VectorPlan[], capacity: number, readers: number): SegmentRows {
-  const layout = fittingLayout(capacity, plans, { ordered: false, readers });
+  const options = { ordered: false, readers, rowCodes: true };
+  const layout = fittingLayout(capacity, plans, options);
   if (layout.bytes > SMALL_BYTES_MAX) return appendableIn(segmentMemory(layout), id, plans, layout);
   const { base, common, memory } = smallPlace(layout.bytes);
-  return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ordered: false, readers, base }), common);
+  return appendableIn(memory, id, plans, segmentLayout(capacity, plans, { ...options, base }), common);
 }
 
 /** Gives back the memory of a segment that no thread has open any more. Nobody may look at it again. */

@@ -6,8 +6,9 @@
 
 import { TroupeError } from '../../protocols/errors.js';
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
-import type { Metric } from '../../vectors/kernel-api.js';
+import type { Metric, RowCodes } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape, maxSimTableBytes } from '../../vectors/quantizer-spec.js';
+import { ROW_CODES_DIM_MIN } from '../../vectors/row-codes.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 import type { DistanceProfile } from '../../vectors/walk-end.js';
 import type { BlockSums } from './block-sums.js';
@@ -173,6 +174,8 @@ export interface VectorLayout {
   /** u32 words, one bit per row: the row has this vector. */
   readonly presence: number;
   readonly codes: CodesLayout | null;
+  /** Of rows of an appendable segment, made while it is searched. Left out: there are none. */
+  readonly rowCodes?: RowCodes;
   /** The quantization that the segment was built with; a collection with another one now has it built again. */
   readonly quantization: QuantizationConfig | null;
   readonly graph: GraphLayout | null;
@@ -223,6 +226,8 @@ export interface LayoutOptions {
   readonly codeFiles?: ReadonlyMap<string, OriginalsFile>;
   /** Vectors of these that have a place in memory, too, which is filled later. */
   readonly arriving?: ReadonlySet<string>;
+  /** Dense vectors of single floats get room for `rowCodes`. */
+  readonly rowCodes?: boolean;
   /** Bytes of the memory before it, a multiple of 64. */
   readonly base?: number;
   /** Where in 64 KB of memory large originals begin, a multiple of 64: as in their file, whose pages can take their place then. Left out: anywhere. */
@@ -358,7 +363,8 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   };
   const laid = vectors.map((plan) => {
     const [file, codeFile] = [files.get(plan.name) ?? null, codeFiles.get(plan.name) ?? null];
-    return vectorLayout(plan, capacity, { file, codeFile, arrives: arrives(plan.name) }, take, takeOriginals);
+    const vector = vectorLayout(plan, capacity, { file, codeFile, arrives: arrives(plan.name) }, take, takeOriginals);
+    return options.rowCodes === true && canHaveRowCodes(vector) ? { ...vector, rowCodes: rowCodesLayout(vector, capacity, take) } : vector;
   });
   return {
     capacity,
@@ -445,6 +451,15 @@ function vectorLayout(
   };
 }
 
+function canHaveRowCodes({ dim, element, kind, metric }: VectorLayout): boolean {
+  return kind === 'dense' && element === 'f32' && metric !== 'l1' && dim >= ROW_CODES_DIM_MIN;
+}
+
+function rowCodesLayout({ dim }: VectorLayout, capacity: number, take: (bytes: number) => number): RowCodes {
+  const stride = align16(dim);
+  return { codes: take(capacity * stride), stride, facts: take(capacity * ROW_FACTS_BYTES), counts: take(8) };
+}
+
 function listsLayout(
   { dim }: VectorPlan,
   { count, scale, origin, probes }: NonNullable<VectorPlan['lists']>,
@@ -462,6 +477,9 @@ function tokenListsLayout(
 ): TokenListsLayout {
   return { count, starts: take((count + 1) * 4), centroids: take(count * stride), items: take(items * 4), rows: take(items * 4), probes };
 }
+
+/** Four f32 of each row: see `kernels/row-codes.ts`. */
+const ROW_FACTS_BYTES = 16;
 
 /** Kernels read codes in steps that may end behind the last row, but never 64 bytes behind it. */
 const CODE_SLACK_BYTES = 64;

@@ -12,6 +12,7 @@ export { fillTables, nearestCentroids } from './quantized';
 export { keepNone, meetAll, nearestLeaders, setPairs } from './pairs';
 export { addPostings, collectSums } from './postings';
 export { printFloats, setPrintTables } from './print';
+export { encodeRows, setRowCodes } from './row-codes';
 export { gather, rescore, scan, scanAll, scoreEach } from './scan';
 export { keepQuery, lastTouched, setMatrix, takeScored, takeScoredBytes } from './score';
 export { addTokens, beginTokens, bestByTokens } from './tokens';

@@ -70,6 +70,13 @@ export function sumsOf(a: v128, b: v128, c: v128, d: v128): v128 {
   return f32x4.add(v128.shuffle<f32>(ab, cd, 0, 1, 4, 5), v128.shuffle<f32>(ab, cd, 2, 3, 6, 7));
 }
 
+/** Lane sums of four i32x4, as one f32x4. Lanes fit in 32 bits (the query was cut for that), their sums need not. */
+// @ts-ignore: decorator
+@inline
+export function codeSums(a: v128, b: v128, c: v128, d: v128): v128 {
+  return sumsOf(f32x4.convert_i32x4_s(a), f32x4.convert_i32x4_s(b), f32x4.convert_i32x4_s(c), f32x4.convert_i32x4_s(d));
+}
+
 /** Scores without NaN (which would break every comparison) and without minus zero (which would break ties). */
 // @ts-ignore: decorator
 @inline

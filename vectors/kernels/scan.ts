@@ -1,9 +1,10 @@
 /** Exact search: the k best of a range of rows, or of a list of rows. */
 
 import { admitted, alive, wordOf } from './admission';
-import { drain, keyOf, push, replaceRoot } from './heap';
+import { drain, keyOf, push, replaceRoot, scoreOf } from './heap';
 import { expiredAfter } from './host';
-import { bytesOfRow, scoreRows, scoreScattered } from './score';
+import { bytesOfRowCodes, hasRowCodes, leaveOut } from './row-codes';
+import { bytesOfRow, countLeftOut, scoreRows, scoreScattered } from './score';
 
 /** Rows scored between two steps of the heap at most: their scores stay in the first cache. */
 const CHUNK: u32 = 512;
@@ -108,6 +109,11 @@ function timeIsUp(rows: u32): bool {
 
 /** Scores `count` rows and keeps the best k of them and of the heap's `size` keys. Returns the heap's new size. */
 function keep(chunk: usize, count: u32, k: u32, heap: usize, size: u32, scattered: bool): u32 {
+  if (size == k && hasRowCodes()) {
+    const left = leaveOut(chunk, count, scoreOf(load<i64>(heap)));
+    countLeftOut(count - left, <usize>count * bytesOfRowCodes());
+    count = left;
+  }
   const scores = chunk + ((<usize>CHUNK) << 2);
   if (scattered) scoreScattered(chunk, count, scores);
   else scoreRows(chunk, count, scores);

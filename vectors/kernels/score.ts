@@ -3,8 +3,9 @@
  * a walk jumps through memory, and four rows on their way at once hide most of the waiting.
  */
 
-import { addCodes, addPart, decodePart, partsOf, sumsOf, tidyScores } from './lanes';
+import { addCodes, addPart, codeSums, decodePart, partsOf, sumsOf, tidyScores } from './lanes';
 import { scoreBits, scoreBitsByNumbers, scoreHalfBytes, scoreProduct } from './quantized';
+import { forgetRowCodes } from './row-codes';
 
 /** Kinds of kernels: 3 * element + metric, elements f32, f16, bf16, u8, i8, code, decoded; `code` with a far query under L2; quantized rows. */
 const CODE_L2_FAR: i32 = 21;
@@ -45,6 +46,7 @@ export function setMatrix(
   newConstant: f32,
 ): void {
   weigh();
+  forgetRowCodes();
   kind = newKind;
   matrixOffset = offset;
   matrixStride = stride;
@@ -94,6 +96,14 @@ export function takeScored(): u32 {
 /** Rows of the matrix set last that another kernel scores. */
 export function countScored(rows: u32): void {
   scored += rows;
+}
+
+/** Rows of the matrix set last that were left out, by so many bytes of codes, or were about to be. */
+export function countLeftOut(rows: u32, bytes: usize): void {
+  weigh();
+  scored += rows;
+  weighed += rows;
+  scoredBytes += <f64>bytes;
 }
 
 /** Bytes of the rows scored since the last call, in whole lanes. */
@@ -302,11 +312,4 @@ function scoreFarCodes(rows: usize, end: usize, out: usize): void {
     const score = f32x4.extract_lane(scores, 0) * factor + f32x4.extract_lane(scores, 1) * cross + constant;
     store<f32>(out, f32x4.extract_lane(tidyScores(f32x4.splat(score)), 0));
   }
-}
-
-/** Lane sums of four i32x4, as one f32x4. Lanes fit in 32 bits (the query was cut for that), their sums need not. */
-// @ts-ignore: decorator
-@inline
-function codeSums(a: v128, b: v128, c: v128, d: v128): v128 {
-  return sumsOf(f32x4.convert_i32x4_s(a), f32x4.convert_i32x4_s(b), f32x4.convert_i32x4_s(c), f32x4.convert_i32x4_s(d));
 }

@@ -551,10 +551,10 @@ function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: Vect
 
 /** Null: the originals are in a file. */
 function originalMatrix(memory: WebAssembly.Memory, layout: VectorLayout): Matrix | null {
-  const { metric, dim, element, stride, codes, decoded } = layout;
+  const { metric, dim, element, stride, codes, decoded, rowCodes } = layout;
   if (decoded && codes !== null) return decodedMatrix(layout, codes);
   const offset = originalsOffset(memory, layout);
-  return offset === null ? null : { element, metric, offset, stride, dim };
+  return offset === null ? null : { element, metric, offset, stride, dim, ...(rowCodes && { rowCodes }) };
 }
 
 function raggedItems(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): RaggedItems | null {
