@@ -48,6 +48,8 @@ export interface SegmentFacts {
   readonly m0: number;
   /** The graph over the rows of a payload value that every match has; null without one. */
   readonly valueGraph: { readonly rows: number; readonly m0: number; readonly of: string } | null;
+  /** Rows that have codes of their own, by which a scan leaves out most; left out: none. */
+  readonly codedRows?: number;
   /** Its rows lie in lists on disk in place of a graph; left out: they do not. */
   readonly lists?: ListFacts;
   /** Token vectors of a multivector lie in lists; left out: they do not, or the vector is no multivector. */
@@ -418,8 +420,15 @@ function openedOf({ k, codes, dim }: SegmentFacts, ef: number): number {
 }
 
 function exhaustiveCost(facts: SegmentFacts, wanted: number, plan: Pick<Exhaustive, 'kind' | 'useCodes'>): number {
-  const bytes = plan.useCodes && facts.codes ? facts.codes.bytes : vectorBytes(facts);
+  const bytes = plan.useCodes && facts.codes ? facts.codes.bytes : scannedBytes(facts);
   return plan.kind === 'scan' ? facts.rows + wanted * (6 + 0.125 * bytes) : wanted * (20 + 0.14 * bytes);
+}
+
+/** Bytes of a row that are read on average where all are looked at: of those with codes of their own a byte for each component. */
+function scannedBytes(facts: SegmentFacts): number {
+  const bytes = vectorBytes(facts);
+  const coded = Math.min(facts.codedRows ?? 0, facts.rows) / Math.max(1, facts.rows);
+  return bytes - coded * (bytes - facts.dim);
 }
 
 function walkCost(facts: SegmentFacts, opened: number, selectivity: number, narrow: boolean): number {

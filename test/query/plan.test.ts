@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type CodeFacts, explain, planSegment, type SegmentFacts } from '../../query/plan.js';
+import { type CodeFacts, explain, planNs, planSegment, type SegmentFacts } from '../../query/plan.js';
 import { seeded } from './property.js';
 
 /** 8-bit codes, as every segment has them. */
@@ -279,4 +279,15 @@ test('every plan keeps at least min(k, admitted) rows, and a walk names its exac
     }),
     seeded(3000),
   );
+});
+
+test('a scan of rows with codes of their own is told to take less, by as many of them as have some', () => {
+  const none = { ...SMALL_VECTORS, hasGraph: false, codes: null };
+  const ns = (codedRows: number): number => {
+    const facts = { ...none, codedRows };
+    return planNs(facts, planSegment(facts));
+  };
+  assert.ok(ns(none.rows) < 0.4 * ns(0));
+  assert.ok(Math.abs(ns(none.rows / 2) - (ns(0) + ns(none.rows)) / 2) < 1);
+  assert.equal(ns(2 * none.rows), ns(none.rows), 'rows that came since');
 });

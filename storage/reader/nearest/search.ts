@@ -278,6 +278,7 @@ export function factsOf(
     element: vector.layout.element,
     m0: vector.graph?.m0 ?? 0,
     valueGraph,
+    codedRows: vector.rowCounts === null ? 0 : Atomics.load(vector.rowCounts, 0),
     lists: vector.lists?.layout,
   };
 }

@@ -62,6 +62,8 @@ export interface VectorReader {
   /** Null: the originals are in their file (see `filed-originals.ts`), for good or until they arrive, or the vector is sparse. */
   readonly original: Matrix | null;
   readonly codes: Matrix | null;
+  /** u32 [2], as `RowCodes.counts`; null: rows have no codes of their own. */
+  readonly rowCounts: Uint32Array | null;
   readonly graph: Graph | null;
   /** Graphs over the rows of single payload values; null where none were asked for. */
   readonly valueWalks: ValueWalks | null;
@@ -535,11 +537,12 @@ export function hasVector(vector: VectorReader, row: number): boolean {
 }
 
 function vectorReader(memory: WebAssembly.Memory, capacity: number, layout: VectorLayout): VectorReader {
-  const { kind, codes, graph, lists, subgraphs } = layout;
+  const { kind, codes, graph, lists, rowCodes, subgraphs } = layout;
   return {
     layout,
     original: kind === 'sparse' ? null : originalMatrix(memory, layout),
     codes: codes && codeMatrix(memory, layout, codes),
+    rowCounts: rowCodes === undefined ? null : new Uint32Array(memory.buffer, rowCodes.counts, 2),
     graph,
     valueWalks: subgraphs && openValueWalks(subgraphs),
     lists: lists && openLists(memory, layout, lists),
