@@ -11,11 +11,11 @@ import { grpcRequest, jsonRequest } from './requests.js';
 export const UPLOAD_BATCH = 256;
 
 /** `PUT` requests for all points, in batches of `UPLOAD_BATCH`. */
-export function* uploadRequests(dataset: Dataset, collection: string): Generator<Buffer> {
+export function* uploadRequests(dataset: Dataset, collection: string, count = dataset.count): Generator<Buffer> {
   const path = `/collections/${collection}/points?wait=true`;
-  for (let from = 0; from < dataset.count; from += UPLOAD_BATCH) {
+  for (let from = 0; from < count; from += UPLOAD_BATCH) {
     const points: string[] = [];
-    for (let row = from; row < Math.min(dataset.count, from + UPLOAD_BATCH); row++) {
+    for (let row = from; row < Math.min(count, from + UPLOAD_BATCH); row++) {
       const payload = JSON.stringify(dataset.payloads[row]);
       points.push(`{"id":${row},"vector":${rowText(dataset.vectors, dataset.dim, row)},"payload":${payload}}`);
     }

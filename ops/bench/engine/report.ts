@@ -68,6 +68,7 @@ function section(dataset: string, sides: readonly EngineFigures[], besideName: s
       [`recall at ef ${FILTER_EF}, filter of ${filter}`, 4, ({ filtered }) => filtered[at]?.recall ?? null],
       ['CPU, ms', 3, ({ filtered }) => filtered[at]?.cpuMs ?? null],
     ]),
+    [`CPU with ${first.ungraphed.points.toLocaleString('en')} points, too few for a graph, ms`, 3, ({ ungraphed }) => ungraphed.cpuMs],
   ];
   return [dataset, '', ...sidesTable(figures, sides, besideName), ''];
 }

@@ -50,11 +50,16 @@ export interface EngineFigures {
   readonly searches: readonly EngineSearch[];
   /** At `FILTER_EF`. */
   readonly filtered: readonly (EngineSearch & { readonly filter: string })[];
+  /** A search of so many points that are too few for a graph, all of which it finds the best of: CPU as of `EngineSearch`. */
+  readonly ungraphed: { readonly points: number; readonly cpuMs: number };
 }
 
 export const FILTER_EF = 64;
 const COLLECTION = 'engine';
 const SMALL = 'one_point';
+const UNGRAPHED = 'ungraphed';
+/** Less than the default `indexing_threshold`. */
+const UNGRAPHED_BYTES = 9_000_000;
 const CONNECTIONS = 4;
 const LIMIT = 10;
 /** Of a measurement of searches, in turn with the other side. */
@@ -87,6 +92,7 @@ interface Helpers {
   readonly baseline: Helper<ToBaseline>;
 }
 
+type Restarted = Pick<EngineFigures, 'searched' | 'restarted'>;
 type Built = Pick<EngineFigures, 'indexedSeconds' | 'indexedCpu' | 'peak' | 'atRest' | 'disk'>;
 
 /** All sides with one data set. */
@@ -118,19 +124,19 @@ class EngineRun {
       for (const ef of this.settings.efs) searches.push(await this.search(sides, ef, null, fixedCpuMs));
       const filtered: EngineSearch[][] = [];
       for (const filter of this.dataset.filters) filtered.push(await this.search(sides, FILTER_EF, filter, fixedCpuMs));
-      const figures: EngineFigures[] = [];
-      for (const [n, side] of sides.entries()) {
-        figures.push({
-          side: side.name,
-          dataset: this.dataset.description,
-          ...(built[n] as Built),
-          fixedCpuMs: fixedCpuMs[n] as number,
-          searches: searches.map((found) => found[n] as EngineSearch),
-          filtered: filtered.map((found, at) => ({ filter: this.dataset.filters[at]?.name ?? '', ...(found[n] as EngineSearch) })),
-          ...(await this.restart(side)),
-        });
-      }
-      return figures;
+      const restarted: Restarted[] = [];
+      for (const side of sides) restarted.push(await this.restart(side));
+      const ungraphed = await this.searchUngraphed(sides, fixedCpuMs);
+      return sides.map((side, n) => ({
+        side: side.name,
+        dataset: this.dataset.description,
+        ...(built[n] as Built),
+        fixedCpuMs: fixedCpuMs[n] as number,
+        searches: searches.map((found) => found[n] as EngineSearch),
+        filtered: filtered.map((found, at) => ({ filter: this.dataset.filters[at]?.name ?? '', ...(found[n] as EngineSearch) })),
+        ...(restarted[n] as Restarted),
+        ungraphed: ungraphed[n] as EngineFigures['ungraphed'],
+      }));
     } finally {
       for (const { node } of sides) await node.end('SIGTERM');
     }
@@ -193,11 +199,26 @@ class EngineRun {
   }
 
   /** Memory after all searches, and after a restart and some more. */
-  private async restart(side: Contender): Promise<Pick<EngineFigures, 'searched' | 'restarted'>> {
+  private async restart(side: Contender): Promise<Restarted> {
     const searched = await this.memoryAtRest(side.node);
     await restart(side);
     await this.load(side.node, { file: this.searchFile(COLLECTION, FILTER_EF, null), requests: this.dataset.queryCount });
     return { searched, restarted: await this.memoryAtRest(side.node) };
+  }
+
+  /** After all else, as it takes memory and disk, too. */
+  private async searchUngraphed(sides: readonly Contender[], fixedCpuMs: readonly number[]): Promise<EngineFigures['ungraphed'][]> {
+    const { count, dim, distance } = this.dataset;
+    const points = Math.min(count, Math.floor(UNGRAPHED_BYTES / (4 * dim)));
+    for (const { node } of sides) {
+      const client = new RestClient(node.port);
+      await client.result('PUT', `/collections/${UNGRAPHED}`, { vectors: { size: dim, distance } });
+      client.close();
+      writeRequests(this.requests, uploadRequests(this.dataset, UNGRAPHED, points));
+      await this.load(node, { file: this.requests, requests: Math.ceil(points / UPLOAD_BATCH) });
+    }
+    const cpuMs = await this.cpuInTurns(sides, this.searchFile(UNGRAPHED, FILTER_EF, null));
+    return sides.map((_, n) => ({ points, cpuMs: (cpuMs[n] as number) - (fixedCpuMs[n] as number) }));
   }
 
   private searchFile(collection: string, ef: number, filter: BenchFilter | null): string {
