@@ -24,7 +24,7 @@ import {
 } from './kernel-api.js';
 import { codeShape, MAX_SIM_LANES, maxSimTableBytes } from './quantizer-spec.js';
 import type { LevelCoder } from './quantizers/levels.js';
-import { mostByRowCodes } from './row-codes.js';
+import { mostByRowCodes, ROW_CODES_ROWS_MIN } from './row-codes.js';
 import { align16, type ScratchLayout } from './scratch.js';
 
 type PlainElement = Exclude<Element, 'levels' | 'product'>;
@@ -42,9 +42,6 @@ const CODE_L2_FAR = 21;
 /** Kinds of the kernels for quantized rows. */
 const LEVEL_KINDS = { bits2: 22, bits4: 23, bits8: 24, halfBytesDot: 25, halfBytesL1: 26 };
 const PRODUCT_KIND = 27;
-
-/** A scan of fewer rows is over before their codes pay. */
-const ROW_CODES_MIN = 512;
 
 /** Part of the second cache that a block of vectors may take while all of a query's vectors are compared with it. */
 const CACHED_BYTES = 1 << 18;
@@ -224,7 +221,7 @@ class MemoryKernels implements Kernels {
     if (to <= from) return this.#ranked(slot, 0);
     const { candidates, results, neighbours } = this.#scratch;
     this.#setMatrix(slot, matrix);
-    // What passes a filter is part of the rows, and those that do not need no codes for it.
+    // A filter lets a part of the rows through: the others need no codes for it.
     this.#setRowCodes(slot, matrix, admission.bits === 0 && from === 0 ? to : 0);
     this.#setAdmission(admission);
     return this.#ranked(slot, this.#exports.scan(from, to, Math.min(k, to - from), slot + neighbours, slot + candidates, slot + results));
@@ -546,7 +543,7 @@ class MemoryKernels implements Kernels {
     const { dim, metric, rowCodes } = matrix;
     if (rowCodes === undefined || metric === 'l1') return;
     const coded = this.#codedRows(matrix, rowCodes, scanned);
-    if (coded < ROW_CODES_MIN) return;
+    if (coded < ROW_CODES_ROWS_MIN) return;
     const { codes, facts, stride } = rowCodes;
     const { query, codeQuery } = this.#scratch;
     const floats = this.#floats.subarray((slot + query) >>> 2, ((slot + query) >>> 2) + dim);
@@ -566,7 +563,7 @@ class MemoryKernels implements Kernels {
   #codedRows({ offset, stride }: Matrix, { codes, counts, facts, stride: codeStride }: RowCodes, scanned: number): number {
     const at = counts >>> 2;
     const coded = Atomics.load(this.#words, at);
-    if (scanned < ROW_CODES_MIN) return coded;
+    if (scanned < ROW_CODES_ROWS_MIN) return coded;
     const met = Atomics.load(this.#words, at + 1);
     raiseTo(this.#words, at + 1, scanned);
     if (met <= coded) return coded;

@@ -6,6 +6,8 @@ import type { Metric } from './kernel-api.js';
 const ROUNDING = 2 ** -23;
 /** Rows of fewer components are as soon read as their codes. */
 export const ROW_CODES_DIM_MIN = 64;
+/** A scan of fewer rows is over before their codes pay. */
+export const ROW_CODES_ROWS_MIN = 512;
 
 /** A row scores at most `gain * (product of the codes + lost * reach + length * slack) + length² * weight + constant`. */
 export interface MostByRowCodes {

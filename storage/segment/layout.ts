@@ -8,7 +8,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
 import type { Metric, RowCodes } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape, maxSimTableBytes } from '../../vectors/quantizer-spec.js';
-import { ROW_CODES_DIM_MIN } from '../../vectors/row-codes.js';
+import { ROW_CODES_DIM_MIN, ROW_CODES_ROWS_MIN } from '../../vectors/row-codes.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 import type { DistanceProfile } from '../../vectors/walk-end.js';
 import type { BlockSums } from './block-sums.js';
@@ -226,7 +226,7 @@ export interface LayoutOptions {
   readonly codeFiles?: ReadonlyMap<string, OriginalsFile>;
   /** Vectors of these that have a place in memory, too, which is filled later. */
   readonly arriving?: ReadonlySet<string>;
-  /** Dense vectors of single floats get room for `rowCodes`. */
+  /** Dense vectors of single floats get room for `rowCodes`, where there are enough rows for it. */
   readonly rowCodes?: boolean;
   /** Bytes of the memory before it, a multiple of 64. */
   readonly base?: number;
@@ -364,7 +364,9 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   const laid = vectors.map((plan) => {
     const [file, codeFile] = [files.get(plan.name) ?? null, codeFiles.get(plan.name) ?? null];
     const vector = vectorLayout(plan, capacity, { file, codeFile, arrives: arrives(plan.name) }, take, takeOriginals);
-    return options.rowCodes === true && canHaveRowCodes(vector) ? { ...vector, rowCodes: rowCodesLayout(vector, capacity, take) } : vector;
+    return options.rowCodes === true && gainsByRowCodes(vector, capacity)
+      ? { ...vector, rowCodes: rowCodesLayout(vector, capacity, take) }
+      : vector;
   });
   return {
     capacity,
@@ -451,8 +453,8 @@ function vectorLayout(
   };
 }
 
-function canHaveRowCodes({ dim, element, kind, metric }: VectorLayout): boolean {
-  return kind === 'dense' && element === 'f32' && metric !== 'l1' && dim >= ROW_CODES_DIM_MIN;
+function gainsByRowCodes({ dim, element, kind, metric }: VectorLayout, capacity: number): boolean {
+  return kind === 'dense' && element === 'f32' && metric !== 'l1' && dim >= ROW_CODES_DIM_MIN && capacity >= ROW_CODES_ROWS_MIN;
 }
 
 function rowCodesLayout({ dim }: VectorLayout, capacity: number, take: (bytes: number) => number): RowCodes {
