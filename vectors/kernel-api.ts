@@ -62,9 +62,12 @@ export interface Graph {
   readonly maxLevel: number;
 }
 
+/** In place of the offset of `deletedAt`: there is none to look at. */
+export const NO_DELETIONS = 0;
+
 /** Which rows count. */
 export interface Admission {
-  /** Byte offset of u32 deletedAt [rows]; a row counts while deletedAt > seq. */
+  /** Byte offset of u32 deletedAt [rows]; a row counts while deletedAt > seq. `NO_DELETIONS`: all do. */
   readonly deletedAt: number;
   readonly seq: number;
   /** Byte offset of a bitset (one bit per row) that must be set too; 0: no bitset. */

@@ -84,6 +84,8 @@ export class SegmentRows {
   readonly words: Uint32Array;
   readonly versions: Float64Array;
   private readonly deletedAt: Uint32Array;
+  /** Of one word: see `SegmentLayout`. */
+  private readonly deletions: Uint32Array;
   /** One bit per row that does not count, in whole blocks: the stored part of `deletedAt`. */
   private readonly deletedBits: Uint8Array;
   /** The same as words. */
@@ -112,6 +114,7 @@ export class SegmentRows {
     this.words = new Uint32Array(memory.buffer, layout.ids, layout.capacity * 4);
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
+    this.deletions = new Uint32Array(memory.buffer, layout.deletions, 1);
     this.deletedBits = new Uint8Array(Math.ceil(layout.capacity / DELETED_BLOCK_ROWS) * BLOCK_BYTES);
     this.deletedWords = new Uint32Array(this.deletedBits.buffer);
     this.columns = layout.vectors.map((vector) => new VectorColumn(memory, layout.capacity, vector));
@@ -267,6 +270,7 @@ export class SegmentRows {
   /** Marks a live or held row deleted as of `seq`. Returns its block of deleted bits. */
   markDeleted(row: number, seq: number): number {
     if (this.deletedAt[row] === HELD) this.held.delete(this.idAt(row));
+    Atomics.store(this.deletions, 0, 1);
     this.deletedAt[row] = seq;
     (this.deletedBits[row >>> 3] as number) |= 1 << (row & 7);
     this.deleted++;

@@ -202,6 +202,8 @@ export interface SegmentLayout {
   readonly versions: number;
   /** u32 [capacity]: commit sequence that deleted the row (visible to a reader at `seq` while deletedAt > seq); 0xffffffff: live, 0xfffffffe: held, 0: deleted before this process started. */
   readonly deletedAt: number;
+  /** u32: not 0 once a row was marked in `deletedAt`. Until then nobody has to look there. */
+  readonly deletions: number;
   /** u32 [capacity]: rows in id order; 0 for an appendable segment. */
   readonly order: number;
   readonly vectors: readonly VectorLayout[];
@@ -354,6 +356,7 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   const ids = take(capacity * 16);
   const versions = take(capacity * 8);
   const deletedAt = take(capacity * 4);
+  const deletions = take(Uint32Array.BYTES_PER_ELEMENT);
   const order = options.ordered ? take(capacity * 4) : 0;
   const arrives = (name: string): boolean => options.arriving?.has(name) === true;
   const takeOriginals = (bytes: number, name: string): number => {
@@ -377,6 +380,7 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
     ids,
     versions,
     deletedAt,
+    deletions,
     order,
     vectors: laid,
     base,

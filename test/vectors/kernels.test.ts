@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { paddedDim, writeCodeQuery } from '../../vectors/code-query.js';
 import type { Matrix, Metric } from '../../vectors/kernel-api.js';
-import { KernelExpired } from '../../vectors/kernel-api.js';
+import { KernelExpired, NO_DELETIONS } from '../../vectors/kernel-api.js';
 import { standForFloats } from '../../vectors/quantize.js';
 import { referenceScore, referenceTop } from '../../vectors/reference.js';
 import { LIVE, makeSegment, matrixBytes, type PlainElement, randomOf, SEED, storeRows } from './segment.js';
@@ -354,4 +354,20 @@ test('codes that stand for floats score as these do, to the bit, also where a ro
       }
     }
   }
+});
+
+test('where no row was deleted, no mark is looked at', () => {
+  const [rows, k] = [300, 300];
+  const segment = makeSegment(rows, 1, matrixBytes('f32', rows, 1));
+  const { matrix } = storeRows(segment, 'f32', 'dot', new Float32Array(rows).fill(1), 1);
+  const { kernels, slot } = segment;
+  segment.deletedAt.fill(0);
+  kernels.setQuery(slot, matrix, Float32Array.of(1));
+  assert.equal(kernels.scan(slot, matrix, 0, rows, segment.everything, k).count, 0);
+  const all = { ...segment.everything, deletedAt: NO_DELETIONS };
+  assert.equal(kernels.scan(slot, matrix, 0, rows, all, k).count, rows);
+  assert.equal(kernels.countAdmitted(rows, all), rows);
+  const third = { ...segment.admit((row) => row % 3 === 0), deletedAt: NO_DELETIONS };
+  assert.equal(kernels.listAdmitted(slot, rows, third), 100);
+  assert.equal(kernels.gather(slot, matrix, 100, third, k).count, 100);
 });

@@ -1,5 +1,6 @@
 /** Which rows count: alive at the reader's sequence number and, where there is a filter, let through by its bitset. */
 
+/** u32 [rows]; 0: no row was deleted. A look there is a cache miss for each row, as they lie far apart. */
 let deletedAt: usize = 0;
 let sequence: u32 = 0;
 let bits: usize = 0;
@@ -17,8 +18,7 @@ export function isFiltered(): bool {
 // @ts-ignore: decorator
 @inline
 export function admitted(row: u32): bool {
-  if (bits != 0 && !hasBit(bits, row)) return false;
-  return load<u32>(deletedAt + ((<usize>row) << 2)) > sequence;
+  return (bits == 0 || hasBit(bits, row)) && alive(row);
 }
 
 // @ts-ignore: decorator
@@ -83,5 +83,5 @@ export function listAdmitted(rows: u32, out: usize): u32 {
 // @ts-ignore: decorator
 @inline
 export function alive(row: u32): bool {
-  return load<u32>(deletedAt + ((<usize>row) << 2)) > sequence;
+  return deletedAt == 0 || load<u32>(deletedAt + ((<usize>row) << 2)) > sequence;
 }

@@ -27,6 +27,7 @@ export function areAllLive(view: SegmentView): boolean {
 
 /** Whether a row was deleted before the snapshot. Looked up once for reads of one state of the segment. */
 function hasDeletedRows({ reader, rows, seq }: SegmentView): boolean {
+  if (!reader.hasDeletions) return false;
   const before = known.get(reader);
   if (before !== undefined && before.rows === rows && before.seq === seq) return before.hasDeleted;
   const { deletedAt } = reader;

@@ -16,7 +16,7 @@ import { clearBehind, emptyBits, hasBit, intersect, setBit, wordCount } from '..
 import type { ConditionCache, FilterCache } from '../../../query/filter/cache.js';
 import type { FieldIndex } from '../../../query/filter/source.js';
 import { decodeHalf } from '../../../vectors/half.js';
-import type { Admission, Graph, Kernels, Matrix, TokenLists } from '../../../vectors/kernel-api.js';
+import { type Admission, type Graph, type Kernels, type Matrix, NO_DELETIONS, type TokenLists } from '../../../vectors/kernel-api.js';
 import { instantiateKernels } from '../../../vectors/kernels.js';
 import { openSparseIndex, type SparseIndex } from '../../../vectors/sparse/index.js';
 import { spend } from '../../disk/meter.js';
@@ -234,6 +234,7 @@ export class SegmentReader {
   readonly idWords: Uint32Array;
   readonly versions: Float64Array;
   readonly deletedAt: Uint32Array;
+  private readonly deletions: Uint32Array;
   readonly filters: ConditionCache;
   /** Byte offset of this thread's scratch. */
   private readonly scratch: number;
@@ -257,6 +258,7 @@ export class SegmentReader {
     this.idWords = ids.words;
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
+    this.deletions = new Uint32Array(memory.buffer, layout.deletions, 1);
     this.filters = context.filters.scope(scope, collectionOf(collectionOf(scope)));
     this.scratch = scratchOf(layout, context.index);
     this.scratchLevel = layout.scratchLevel;
@@ -265,6 +267,11 @@ export class SegmentReader {
 
   get handle(): SegmentHandle {
     return this.current;
+  }
+
+  /** Whether a row may have been deleted. What a snapshot has deleted was marked before. */
+  get hasDeletions(): boolean {
+    return Atomics.load(this.deletions, 0) !== 0;
   }
 
   get deadline(): Deadline {
@@ -426,7 +433,7 @@ export class SegmentView {
 
   /** Which rows count for the kernels: live ones, of `bits` unless they are null. Until the next call on this thread. */
   admission(bits: Uint32Array | null): Admission {
-    const { deletedAt } = this.handle.layout;
+    const deletedAt = this.reader.hasDeletions ? this.handle.layout.deletedAt : NO_DELETIONS;
     const given = bits ?? this.owned;
     if (given === null) return { deletedAt, seq: this.seq, bits: 0 };
     const words = wordCount(this.rows);

@@ -90,6 +90,17 @@ export function configOf(
   };
 }
 
+/** Marks rows as deleted by a commit, as a writer does. */
+export function markDeleted(reader: SegmentReader, rows: Iterable<number>, seq: number): void {
+  for (const row of rows) reader.deletedAt[row] = seq;
+  noteDeletions(reader.handle);
+}
+
+/** Has readers look at the marks of deleted rows. */
+export function noteDeletions({ layout, memory }: Pick<SegmentHandle, 'layout' | 'memory'>): void {
+  new Uint32Array(memory.buffer, layout.deletions, 1)[0] = 1;
+}
+
 /** A collection whose segments hold the points of each list; one deadline and cache for all. */
 export class CollectionFixture {
   readonly deadline = new Deadline();
@@ -129,7 +140,7 @@ export class CollectionFixture {
     const at = this.segments.findIndex((view) => view.findLive(id) !== undefined);
     const before = this.segments[at] as SegmentView;
     const { reader, rows, seq, fields } = before;
-    reader.deletedAt[before.findLive(id) as number] = seq + 1;
+    markDeleted(reader, [before.findLive(id) as number], seq + 1);
     this.segments[at] = new SegmentView(reader, rows, seq + 1, this.views[at] as ReplicaView, fields);
   }
 
@@ -184,6 +195,7 @@ export class CollectionFixture {
     const { handle } = await loadSealed(reader.handle.folder as string, options);
     const again = new SegmentReader(handle, `c/0/${handle.id}`, this.context);
     again.deletedAt.set(reader.deletedAt);
+    noteDeletions(handle);
     reader.close();
     this.segments[0] = new SegmentView(again, rows, seq, this.views[0] as ReplicaView, fields);
     return handle;
@@ -213,6 +225,7 @@ export class CollectionFixture {
       writeIdWords(point.id, ids, row * 4);
       new Float64Array(buffer, layout.versions, layout.capacity)[row] = point.version ?? 1;
       new Uint32Array(buffer, layout.deletedAt, layout.capacity)[row] = point.deletedAt ?? LIVE;
+      if (point.deletedAt !== undefined) noteDeletions({ layout, memory });
       layout.vectors.forEach((vector, at) => {
         const given = point.vectors[vector.name];
         if (vector.kind !== 'dense') {

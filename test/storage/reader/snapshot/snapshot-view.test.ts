@@ -12,7 +12,7 @@ import { Deadline } from '../../../../storage/threads/deadline.js';
 import { ReplicaUses } from '../../../../storage/threads/replica-uses.js';
 import { ScratchTurns, scratchTurns } from '../../../../storage/threads/scratch-turns.js';
 import { encodeReplicaState, STATE_KEY } from '../../../../storage/wal/records.js';
-import { configOf } from '../../engine/collection-fixture.js';
+import { configOf, noteDeletions } from '../../engine/collection-fixture.js';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'troupe-view-'));
 const config = configOf({ size: 2, distance: 'Dot' });
@@ -75,6 +75,7 @@ test('a set that is announced but not committed changes nothing', () => {
 test('rows count up to the snapshot’s rows, and deletions up to its commit (View-V1)', () => {
   const deletedAt = new Uint32Array(one.handle.memory.buffer, one.handle.layout.deletedAt, 4);
   deletedAt.set([3, 4, 0xffff_ffff, 0xffff_ffff]);
+  noteDeletions(one.handle);
   commit(5, 13, new Map([[1, 3]]));
   const snapshot = reader.snapshot();
   const [view] = snapshot?.segments ?? [];

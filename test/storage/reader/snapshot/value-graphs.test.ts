@@ -9,7 +9,7 @@ import { EnginePool } from '../../../../storage/pool/pool.js';
 import { nearestHits } from '../../../../storage/reader/nearest/search.js';
 import { idAt } from '../../../../storage/segment/ids.js';
 import { loadSealed } from '../../../../storage/segment/sealed.js';
-import { CollectionFixture, configOf, randomOf, type TestPoint } from '../../engine/collection-fixture.js';
+import { CollectionFixture, configOf, markDeleted, randomOf, type TestPoint } from '../../engine/collection-fixture.js';
 import { writeTo } from '../../write.js';
 
 /** Searches within one payload value, by graphs over the rows of that value. */
@@ -175,7 +175,11 @@ test('the rows of a tenant lie together, and those without one behind all others
 test('deleted rows are walked through and not found', async () => {
   const fixture = await collectionOf({ m: 0, payload_m: 8 });
   const { reader, handle } = segmentOf(fixture);
-  for (let row = 0; row < handle.rows; row += 3) reader.deletedAt[row] = 1;
+  markDeleted(
+    reader,
+    Array.from({ length: Math.ceil(handle.rows / 3) }, (_, third) => 3 * third),
+    1,
+  );
   for (const tenant of TENANTS) {
     const { recall, scored } = measure(fixture, all(is('tenant', tenant)));
     assert.ok(recall >= 0.95 && scored < ROWS / 2, `recall ${recall}, ${scored} rows scored`);
