@@ -98,7 +98,7 @@ export function countScored(rows: u32): void {
   scored += rows;
 }
 
-/** Rows of the matrix set last that were left out, by so many bytes of codes, or were about to be. */
+/** Counts rows that were left out as scored, with the bytes of codes that were read to know which. */
 export function countLeftOut(rows: u32, bytes: usize): void {
   weigh();
   scored += rows;
