@@ -64,6 +64,8 @@ const CONNECTIONS = 4;
 const LIMIT = 10;
 /** Of a measurement of searches, in turn with the other side. */
 const SLICES = 5;
+/** Searches of each side before the first measurement: what they need is compiled by then, so that the fixed CPU is that of later ones. */
+const WARM_SECONDS = 8;
 const UNTIL_BUILT = { pollMs: 200, quietMs: BUILT_QUIET_MS };
 
 export async function measureEngine(
@@ -119,6 +121,8 @@ class EngineRun {
         this.say(`${side.name}: ${this.dataset.description}`);
         built.push(await this.build(side));
       }
+      const warm = this.searchFile(COLLECTION, this.settings.efs[0] as number, null);
+      for (const { node } of sides) await this.load(node, { file: warm, seconds: WARM_SECONDS });
       const fixedCpuMs = await this.cpuInTurns(sides, this.searchFile(SMALL, this.settings.efs[0] as number, null));
       const searches: EngineSearch[][] = [];
       for (const ef of this.settings.efs) searches.push(await this.search(sides, ef, null, fixedCpuMs));
