@@ -1,13 +1,14 @@
 /** What rows score at most, by codes with a scale of each row's own: the numbers of a query for `kernels/row-codes.ts`. */
 
 import type { Metric } from './kernel-api.js';
+import { sumRounding } from './unclipped.js';
 
-/** By how much of the sizes of its terms a sum of floats may be off for each addition, twice. */
-const ROUNDING = 2 ** -23;
 /** Rows of fewer components are as soon read as their codes. */
 export const ROW_CODES_DIM_MIN = 64;
 /** A scan of fewer rows is over before their codes pay. */
 export const ROW_CODES_ROWS_MIN = 512;
+/** Of the four f32 of each row. */
+export const ROW_FACTS_BYTES = 16;
 
 /** A row scores at most `gain * (product of the codes + lost * reach + length * slack) + length² * weight + constant`. */
 export interface MostByRowCodes {
@@ -36,7 +37,7 @@ export function mostByRowCodes(metric: Exclude<Metric, 'l1'>, query: Float32Arra
   }
   const length = Math.sqrt(square);
   if (!(length > LENGTH_MIN && length < LENGTH_MAX)) return null;
-  const rounding = ROUNDING * (query.length / 4 + 16);
+  const rounding = sumRounding(query.length);
   const slack = Math.sqrt(restSquare) + rounding * length;
   if (metric === 'dot') return { gain: 1, reach: length, slack, weight: 0, constant: 0 };
   // The distance of two rows is at most the sum of their lengths, and its square at most twice the sum of their squares.

@@ -10,7 +10,7 @@ import { CODE_MAX, type Codes } from './quantize.js';
 /** A range of more than this many standard deviations comes from outliers, and leaves too few codes to the others. Normal components take some 10. */
 const RANGE_MAX = 40;
 /** By how much of the sizes of its terms a sum of floats may be off for each addition, twice. */
-const ROUNDING = 2 ** -23;
+const ADDITION_ROUNDING = 2 ** -23;
 
 /** Collects the components of all vectors, part by part. */
 export class ComponentRange {
@@ -67,6 +67,11 @@ export function greatestLoss(
   return Math.sqrt(most);
 }
 
+/** By how much of the sizes of its terms a score of `dim` components may be off, as kernels add them up: in four sums, and with `more` additions to that. */
+export function sumRounding(dim: number, more = 0): number {
+  return ADDITION_ROUNDING * (dim / 4 + more + 16);
+}
+
 /** Between which scores that of a row is, by its score by codes. The least rises with that. */
 export interface ScoreInterval {
   least(coded: number): number;
@@ -84,7 +89,7 @@ export function maxSimInterval(
   dim: number,
 ): ScoreInterval | null {
   const vectors = query.length / dim;
-  const rounding = ROUNDING * (dim / 4 + vectors + 16);
+  const rounding = sumRounding(dim, vectors);
   const room = new Int16Array(Math.ceil(dim / 16) * 16);
   const farthest = Math.sqrt(dim) * Math.max(Math.abs(codes.origin), Math.abs(codes.origin + CODE_MAX * codes.scale)) + codes.lost;
   let error = 0;

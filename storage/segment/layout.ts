@@ -8,7 +8,7 @@ import { TroupeError } from '../../protocols/errors.js';
 import type { Distance, QuantizationConfig } from '../../protocols/model/collection.js';
 import type { Metric, RowCodes } from '../../vectors/kernel-api.js';
 import { type CodeSpec, codeShape, maxSimTableBytes } from '../../vectors/quantizer-spec.js';
-import { ROW_CODES_DIM_MIN, ROW_CODES_ROWS_MIN } from '../../vectors/row-codes.js';
+import { ROW_CODES_DIM_MIN, ROW_CODES_ROWS_MIN, ROW_FACTS_BYTES } from '../../vectors/row-codes.js';
 import { align16, align64, type ScratchLayout, scratchLayout } from '../../vectors/scratch.js';
 import type { DistanceProfile } from '../../vectors/walk-end.js';
 import type { BlockSums } from './block-sums.js';
@@ -483,9 +483,6 @@ function tokenListsLayout(
 ): TokenListsLayout {
   return { count, starts: take((count + 1) * 4), centroids: take(count * stride), items: take(items * 4), rows: take(items * 4), probes };
 }
-
-/** Four f32 of each row: see `kernels/row-codes.ts`. */
-const ROW_FACTS_BYTES = 16;
 
 /** Kernels read codes in steps that may end behind the last row, but never 64 bytes behind it. */
 const CODE_SLACK_BYTES = 64;

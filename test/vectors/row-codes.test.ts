@@ -167,3 +167,17 @@ test('with few admitted rows a filter has no row coded', () => {
   for (let pass = 0; pass < 3; pass++) scanned(segment, coded, Float32Array.from(row('directions', dim, random)), 10, admission);
   assert.deepEqual([...counts], [0, 0]);
 });
+
+test('of rows without codes no bytes of codes count', () => {
+  const [rows, dim, codedRows] = [4000, 128, 600];
+  const random = randomOf(SEED);
+  const values = Float32Array.from(Array.from({ length: rows }, () => row('directions', dim, random)).flat());
+  const { segment, coded, counts } = rowsOf('dot', values, dim);
+  const query = Float32Array.from(row('directions', dim, random));
+  for (let pass = 0; pass < 2; pass++) scanned(segment, coded, query, 10, segment.everything, codedRows);
+  segment.kernels.takeScoredBytes();
+  scanned(segment, coded, query, 10, segment.everything);
+  assert.equal(counts[0], codedRows);
+  const bytes = segment.kernels.takeScoredBytes();
+  assert.ok(bytes <= rows * dim * 4 + codedRows * (dim + 16), `${bytes}`);
+});

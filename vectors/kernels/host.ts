@@ -12,6 +12,9 @@ export function expired(): bool {
   return hostExpired() != 0;
 }
 
+/** Bytes of rows that are scored, or coded, between two looks at the time limit: some ten microseconds of work. */
+export const LOOK_BYTES: u32 = 131072;
+
 /** Bytes that were worked on since the last look at the time limit, whichever kernel did. */
 let bytesSinceLook: usize = 0;
 

@@ -6,8 +6,9 @@
  * the query's, in steps of `unit`; `slack` is what the query loses to its steps, and all rounding, for a row of length 1.
  */
 
-import { expiredAfter } from './host';
+import { expiredAfter, LOOK_BYTES } from './host';
 import { addCodes, codeSums } from './lanes';
+import { countLeftOut } from './score';
 
 /** i8 [rows, stride], stride a multiple of 16. */
 let codes: usize = 0;
@@ -39,8 +40,6 @@ const SQUARE_MIN: f32 = 1e-20;
 const SQUARE_MAX: f32 = 1e30;
 /** More than a sum of squares in f32 may be short of. */
 const LOST_MORE: f32 = 1.001;
-/** Bytes of originals between two looks at the time limit. */
-const LOOK_BYTES: usize = 131072;
 
 /** Until `forgetRowCodes`, scans of the matrix set last use these. */
 export function setRowCodes(
@@ -79,11 +78,6 @@ export function hasRowCodes(): bool {
   return coded != 0;
 }
 
-/** Bytes that are read to know what a row scores at most. */
-export function bytesOfRowCodes(): usize {
-  return stride + FACTS_BYTES;
-}
-
 /** Leaves those out of a list of rows that score less than `least`, as their codes tell, up to the first without codes. rows: u32 [count]. Returns how many are left. */
 export function leaveOut(rows: usize, count: u32, least: f32): u32 {
   const last = f32x4.splat(least);
@@ -107,12 +101,14 @@ export function leaveOut(rows: usize, count: u32, least: f32): u32 {
     store<u32>(left, d);
     left += (<usize>(~isLess & 8)) >> 1;
   }
+  const stay = <u32>((left - rows) >> 2);
+  countLeftOut(index - stay, <usize>index * (stride + FACTS_BYTES));
   asked += index;
-  stayed += <u32>((left - rows) >> 2);
+  stayed += stay;
   // Where most of them stay, as rows are long and close together, their codes are read for nothing.
   if (asked >= ASKED_MIN && stayed * 2 > asked) coded = 0;
   memory.copy(left, rows + ((<usize>index) << 2), (<usize>(count - index)) << 2);
-  return <u32>((left - rows) >> 2) + count - index;
+  return stay + count - index;
 }
 
 /** What four rows score at most. */

@@ -2,14 +2,12 @@
 
 import { admitted, alive, wordOf } from './admission';
 import { drain, keyOf, push, replaceRoot, scoreOf } from './heap';
-import { expiredAfter } from './host';
-import { bytesOfRowCodes, hasRowCodes, leaveOut } from './row-codes';
-import { bytesOfRow, countLeftOut, scoreRows, scoreScattered } from './score';
+import { expiredAfter, LOOK_BYTES } from './host';
+import { hasRowCodes, leaveOut } from './row-codes';
+import { bytesOfRow, scoreRows, scoreScattered } from './score';
 
 /** Rows scored between two steps of the heap at most: their scores stay in the first cache. */
 const CHUNK: u32 = 512;
-/** Bytes of rows that are scored between two looks at the time limit: some ten microseconds of work. */
-const LOOK_BYTES: u32 = 131072;
 
 /** How many rows of the matrix set last to score between two steps of the heap, a multiple of 32. */
 function rowsOfChunk(): u32 {
@@ -109,11 +107,7 @@ function timeIsUp(rows: u32): bool {
 
 /** Scores `count` rows and keeps the best k of them and of the heap's `size` keys. Returns the heap's new size. */
 function keep(chunk: usize, count: u32, k: u32, heap: usize, size: u32, scattered: bool): u32 {
-  if (size == k && hasRowCodes()) {
-    const left = leaveOut(chunk, count, scoreOf(load<i64>(heap)));
-    countLeftOut(count - left, <usize>count * bytesOfRowCodes());
-    count = left;
-  }
+  if (size == k && hasRowCodes()) count = leaveOut(chunk, count, scoreOf(load<i64>(heap)));
   const scores = chunk + ((<usize>CHUNK) << 2);
   if (scattered) scoreScattered(chunk, count, scores);
   else scoreRows(chunk, count, scores);
