@@ -63,7 +63,8 @@ const HELP = `npm run bench -- [options]
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
   --requests         the fixed cost of small requests instead: REST and gRPC, cold and warm, per thread, and uploads
   --start            a start instead: until ready and idle memory without data, until ready and the first requests with data; also with --dataset mnist
-  --beside FOLDER    of --requests and --start: a built checkout whose server is measured in turn with this one; of --stream and --engine: after this one
+  --beside FOLDER    of --requests, --start and --replication's throughput: a built checkout whose server is measured in turn with this one; of
+                     --stream and --engine: after this one
   --collections      --count (default 5,000) small collections on one node instead: made, stopped, started, searched, idle
   --large            one collection of --count (default 1,000,000) × --dim (default 128) points instead: built, searched, started again
   --tokens N         of --large: multivectors of so many vectors each
@@ -406,7 +407,9 @@ async function benchEngine(): Promise<void> {
   const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
-    const engine = { efs: settings.efs, seconds: settings.seconds, restMs: options.quick ? 3000 : 40_000, beside };
+    // The first is the limit: what all of them find would be compared at different recalls.
+    const efs = options.quick ? settings.efs : numbers(options.efs, [10, 16, 32, 64, 128, 256]);
+    const engine = { efs, seconds: settings.seconds, restMs: options.quick ? 3000 : 40_000, beside };
     const figures = await measureEngine(datasets, engine, folder, (line) => process.stderr.write(`${line}\n`));
     const besideName = beside === null ? null : commitOf(beside);
     const chapter: EngineChapter = { ...run(), figures, seed, restMs: engine.restMs, besideName };
@@ -478,6 +481,7 @@ async function benchReplication(): Promise<void> {
   }
   const of = (full: number, quick: number): number => Number(options.count ?? (options.quick ? quick : full));
   const { profileFolder } = settings;
+  const beside = options.beside === undefined ? null : resolve(options.beside);
   const kept = !options.quick && profileFolder === null;
   const report = await measureReplication({
     parts: parts as ReplicationPart[],
@@ -488,6 +492,7 @@ async function benchReplication(): Promise<void> {
     command,
     temporary: tmpdir(),
     nodeArguments: profileFolder === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
+    beside: beside === null ? null : { folder: beside, name: commitOf(beside) },
     resultsFile: options.out ?? (kept ? join(ROOT, 'ops', 'bench', 'results', 'replication.json') : null),
   });
   console.log(`\n${replicationMarkdown(report)}`);

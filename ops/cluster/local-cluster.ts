@@ -22,7 +22,7 @@ export interface LocalClusterOptions {
   readonly authority?: Authority;
   /** `service.api_key` of all nodes. */
   readonly apiKey?: string;
-  /** Another program in the server's place (tests). */
+  /** Another program in the server's place (tests), or another release's server (benchmarks). */
   readonly program?: string;
   /** Told of nodes as soon as they have their addresses. */
   readonly onNode?: (node: LocalNode) => void;

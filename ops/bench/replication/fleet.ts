@@ -26,8 +26,9 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-export async function startAlone(folder: string, nodeArguments: readonly string[]): Promise<Fleet> {
-  const node = await startNodeProcess({ folder, nodeArguments });
+/** program: another server than this checkout's. */
+export async function startAlone(folder: string, nodeArguments: readonly string[], program?: string): Promise<Fleet> {
+  const node = await startNodeProcess({ folder, nodeArguments, program });
   const client = new RestClient(node.port);
   return {
     nodes: [{ port: node.port, pid: node.pid, client }],
@@ -39,12 +40,14 @@ export async function startAlone(folder: string, nodeArguments: readonly string[
   };
 }
 
-export async function startFleet(nodes: number, folder: string, nodeArguments: readonly string[]): Promise<Fleet> {
+/** As `startAlone`, so many of them. */
+export async function startFleet(nodes: number, folder: string, nodeArguments: readonly string[], program?: string): Promise<Fleet> {
   // No proxy between them: it would share the CPUs.
   const cluster = await LocalCluster.start({
     nodes,
     folder: join(folder, 'cluster'),
     nodeArguments,
+    ...(program === undefined ? {} : { program }),
     environment: { grpc_proxy: undefined },
   });
   return {

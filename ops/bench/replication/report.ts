@@ -4,7 +4,7 @@ import type { Machine } from '../common/measure.js';
 import { table, whole } from '../common/table.js';
 import type { MoveRow, PeakMemory } from './moves.js';
 import type { ReshardingRow } from './resharding.js';
-import type { ThroughputRow } from './throughput.js';
+import type { ThroughputFigures, ThroughputRow } from './throughput.js';
 
 /** One part of the report as it was measured last, by a run of its own. */
 export interface Measured<Row> {
@@ -16,7 +16,8 @@ export interface Measured<Row> {
 }
 
 export interface ReplicationReport {
-  readonly throughput?: Measured<ThroughputRow>;
+  /** besideName: of the other checkout; null, and absent in earlier results: there was none. */
+  readonly throughput?: Measured<ThroughputRow> & { readonly besideName?: string | null };
   readonly moves?: Measured<MoveRow>;
   readonly resharding?: Measured<ReshardingRow>;
 }
@@ -31,8 +32,10 @@ export function replicationMarkdown({ moves, resharding, throughput }: Replicati
   ].join('\n');
 }
 
-function throughputLines(measured: Measured<ThroughputRow>): string[] {
-  const head = ['nodes', 'what', 'connections', 'per second', 'CPU ms', 'of 1 node', 'p50 ms', 'p99 ms', 'recall'];
+function throughputLines(measured: NonNullable<ReplicationReport['throughput']>): string[] {
+  const name = measured.besideName ?? null;
+  const compared = name === null ? [] : [`CPU ms, ${name}`, 'ratio', `recall, ${name}`];
+  const head = ['nodes', 'what', 'connections', 'per second', 'CPU ms', 'of 1 node', 'p50 ms', 'p99 ms', 'recall', ...compared];
   const rows = measured.rows.map((row) => [
     row.nodes,
     row.what,
@@ -42,9 +45,15 @@ function throughputLines(measured: Measured<ThroughputRow>): string[] {
     row.cpuOfOneMs === null ? '' : `× ${(row.cpuMs / row.cpuOfOneMs).toFixed(2)}`,
     milliseconds(row.p50),
     milliseconds(row.p99),
-    row.recall === undefined ? '' : row.recall.toFixed(4),
+    recallText(row),
+    ...(row.beside === undefined ? [] : [row.beside.cpuMs.toFixed(3), `× ${row.ratio?.toFixed(2)}`, recallText(row.beside)]),
   ]);
-  return titledTable('6 shards on three nodes next to one; CPU is that of all nodes together.', measured, head, rows);
+  return titledTable(
+    '6 shards on three nodes next to one; CPU is that of all nodes together; medians of slices in turn.',
+    measured,
+    head,
+    rows,
+  );
 }
 
 function moveLines(measured: Measured<MoveRow>): string[] {
@@ -99,6 +108,10 @@ function titledTable(title: string, measured: Measured<unknown>, head: readonly 
   const { command, date, description, machine } = measured;
   const facts = `${machine.cpu}, ${machine.cpus} CPUs, ${machine.memoryGigabytes} GB, ${machine.system}, Node ${machine.node}; ${date}`;
   return [`${title} ${description}; ${facts}; \`${command}\``, '', ...table(head, rows), ''];
+}
+
+function recallText({ recall }: ThroughputFigures): string {
+  return recall === undefined ? '' : recall.toFixed(4);
 }
 
 function memoryText({ before, peak }: PeakMemory): string {

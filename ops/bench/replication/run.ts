@@ -26,6 +26,8 @@ export interface ReplicationSettings {
   /** For folders of nodes; emptied after each part. */
   readonly temporary: string;
   readonly nodeArguments: readonly string[];
+  /** Of `throughput`: see `ThroughputSettings`. name: how its column is called. */
+  readonly beside: { readonly folder: string; readonly name: string } | null;
   /** What earlier runs have left of other parts is kept; null: nothing is read or written. */
   readonly resultsFile: string | null;
 }
@@ -35,7 +37,7 @@ const QUERIES = 500;
 
 /** What this and earlier runs have measured. */
 export async function measureReplication(settings: ReplicationSettings): Promise<ReplicationReport> {
-  const { command, counts, nodeArguments, parts, resultsFile, seconds, seed } = settings;
+  const { beside, command, counts, nodeArguments, parts, resultsFile, seconds, seed } = settings;
   let report: ReplicationReport = resultsFile !== null && existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
   for (const part of parts) {
     const folder = mkdtempSync(join(settings.temporary, 'troupe-bench-'));
@@ -49,9 +51,12 @@ export async function measureReplication(settings: ReplicationSettings): Promise
       return { command, date, machine: machine(), description: `${dataset.description}; seed ${seed}`, rows };
     };
     try {
-      if (part === 'throughput') report = { ...report, throughput: measured(await measureThroughput(common)) };
-      else if (part === 'moves') report = { ...report, moves: measured(await measureMoves({ ...common, methods: settings.methods })) };
-      else report = { ...report, resharding: measured(await measureResharding(common)) };
+      if (part === 'throughput') {
+        const rows = await measureThroughput({ ...common, beside: beside?.folder ?? null });
+        report = { ...report, throughput: { ...measured(rows), besideName: beside?.name ?? null } };
+      }
+      if (part === 'moves') report = { ...report, moves: measured(await measureMoves({ ...common, methods: settings.methods })) };
+      if (part === 'resharding') report = { ...report, resharding: measured(await measureResharding(common)) };
     } finally {
       load.end();
       baseline.end();
