@@ -42,7 +42,7 @@ export interface LocalNodeSettings {
   readonly tls: ClientTls | null;
   /** What its clients show; null: nothing. */
   readonly apiKey: string | null;
-  /** Another program in the server's place (tests). */
+  /** Another program in the server's place (tests), or another release's server (benchmarks). */
   readonly program: string | undefined;
 }
 

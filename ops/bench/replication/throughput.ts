@@ -10,7 +10,7 @@ import type { Helper } from '../common/helper.js';
 import type { LoadResult, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
 import { searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { jsonRequest, writeRequests } from '../common/requests.js';
-import { median, programIn } from '../requests/slices.js';
+import { median, programIn, turns } from '../requests/slices.js';
 import { cpuOf, createFleetCollection, type Fleet, runLoad, searchRecall, startAlone, startFleet, untilQuiet } from './fleet.js';
 
 /** Medians of slices; an upload is one. */
@@ -178,7 +178,7 @@ async function askInTurn(
 ): Promise<ThroughputFigures[][]> {
   const slices = fleets.map((): ThroughputFigures[] => []);
   for (let round = 0; round < ROUNDS; round++)
-    for (const n of inTurn(fleets, round)) {
+    for (const n of turns([...fleets.keys()], round)) {
       const fleet = fleets[n] as Fleet;
       const before = cpuOf(fleet);
       const result = await runLoad(load, fleet.nodes, file, { connections, seconds: seconds / ROUNDS });
@@ -186,12 +186,6 @@ async function askInTurn(
       slices[n]?.push(recalls === null ? figures : { ...figures, recall: recalls[n] as number });
     }
   return slices;
-}
-
-/** The side that goes first changes from round to round. */
-function inTurn(fleets: readonly Fleet[], round: number): number[] {
-  const order = [...fleets.keys()];
-  return round % 2 === 0 ? order : order.reverse();
 }
 
 function figuresOf({ p50, p99, seconds }: LoadResult, count: number, cpuSeconds: number): ThroughputFigures {

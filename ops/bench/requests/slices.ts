@@ -126,7 +126,7 @@ export async function runSlice(
 }
 
 /** The side that goes first changes from round to round. */
-export function turns(sides: readonly Contender[], round: number): readonly Contender[] {
+export function turns<Side>(sides: readonly Side[], round: number): readonly Side[] {
   return round % 2 === 0 ? sides : [...sides].reverse();
 }
 
