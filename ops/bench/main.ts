@@ -57,7 +57,7 @@ const HELP = `npm run bench -- [options]
   --dataset NAME     mnist, synthetic, sample (4,000 digits that come with the project) or all (mnist and synthetic)
   --data FOLDER      where the files of MNIST are (also TROUPE_BENCH_DATA); default: ../shared/data
   --count N          rows of the data set at most
-  --efs LIST         values of hnsw_ef, default 16,32,64,128,256
+  --efs LIST         values of hnsw_ef, default 16,32,64,128,256; of --engine also 10
   --connections LIST default 1,4,16
   --seconds S        length of each measurement, default 3
   --api              the other parts of the API instead: gRPC, quantization, sparse, multivectors, hybrid, facet, scroll, groups
@@ -129,6 +129,8 @@ if (options.help) {
 }
 
 const seed = Number(options.seed);
+/** The other checkout; null: there is none. */
+const beside = options.beside === undefined ? null : resolve(options.beside);
 const settings: BenchSettings = {
   efs: numbers(options.efs, options.quick ? [32, 128] : [16, 32, 64, 128, 256]),
   connections: numbers(options.connections, options.quick ? [1, 4] : [1, 4, 16]),
@@ -242,7 +244,6 @@ async function benchRequests(): Promise<void> {
   const dim = 784;
   const count = options.count === undefined ? (options.quick ? 5000 : 20_000) : Number(options.count);
   const dataset = makeSynthetic(count, dim, 1000, seed);
-  const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
     const measured = await measureRequests(
@@ -273,7 +274,6 @@ async function benchStart(): Promise<void> {
   const count = Number(options.count ?? (options.quick ? 5000 : 60_000));
   const isMnist = options.dataset === 'mnist';
   const dataset = isMnist ? (loadMnist(options.data, seed, count) ?? sample(count)) : makeSynthetic(count, 784, 1000, seed);
-  const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
     const idleMs = options.quick ? 1000 : IDLE_AFTER_START_MS;
@@ -384,7 +384,6 @@ async function benchLarge(): Promise<void> {
 async function benchStream(): Promise<void> {
   const seconds = Number(options.seconds ?? (options.quick ? 60 : 600));
   const pointsPerSecond = Number(options.rate);
-  const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
     const rest = options.quick ? { restMs: 3000, restSeconds: 10 } : { restMs: 30_000, restSeconds: 60 };
@@ -404,7 +403,6 @@ async function benchEngine(): Promise<void> {
   const count = (all: number) => (options.quick ? all / 4 : all);
   const mnist = loadMnist(options.data, seed, count(60_000)) ?? sample(count(60_000));
   const datasets = [mnist, makeSynthetic(count(50_000), 256, 1000, seed), makeSynthetic(count(200_000), 128, 1000, seed)];
-  const beside = options.beside === undefined ? null : resolve(options.beside);
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
     // The first is the limit: what all of them find would be compared at different recalls.
@@ -481,7 +479,6 @@ async function benchReplication(): Promise<void> {
   }
   const of = (full: number, quick: number): number => Number(options.count ?? (options.quick ? quick : full));
   const { profileFolder } = settings;
-  const beside = options.beside === undefined ? null : resolve(options.beside);
   const kept = !options.quick && profileFolder === null;
   const report = await measureReplication({
     parts: parts as ReplicationPart[],

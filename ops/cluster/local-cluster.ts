@@ -23,7 +23,7 @@ export interface LocalClusterOptions {
   /** `service.api_key` of all nodes. */
   readonly apiKey?: string;
   /** Another program in the server's place (tests), or another release's server (benchmarks). */
-  readonly program?: string;
+  readonly program?: string | undefined;
   /** Told of nodes as soon as they have their addresses. */
   readonly onNode?: (node: LocalNode) => void;
   readonly readyTimeoutMs?: number;

@@ -47,7 +47,7 @@ export async function startFleet(nodes: number, folder: string, nodeArguments: r
     nodes,
     folder: join(folder, 'cluster'),
     nodeArguments,
-    ...(program === undefined ? {} : { program }),
+    program,
     environment: { grpc_proxy: undefined },
   });
   return {
