@@ -47,6 +47,7 @@ import { linkSubgraphs } from './link-subgraphs.js';
 import { listTokens } from './list-tokens.js';
 import { makeLists } from './make-lists.js';
 import { presentRows } from './matrix.js';
+import { OrderedTexts } from './ordered-texts.js';
 import { OriginalsOnCall, type OriginalsOrigin } from './originals-on-call.js';
 import type { PayloadSource } from './payload-source.js';
 import { quantizeVector } from './quantize-vector.js';
@@ -413,10 +414,9 @@ async function writePayloads(
   control.progress('writing payloads', 0, selection.rows);
   await control.checkpoint();
   const payloads = openPayloads(job);
-  const textOf = (row: number) =>
-    payloads.text(job.sources[selection.sourceOf[row] as number] as SegmentHandle, selection.sourceRowOf[row] as number);
+  const texts = new OrderedTexts(payloads, job.sources, selection);
   try {
-    return writePayloadFile(folder, segment, selection.rows, textOf);
+    return writePayloadFile(folder, segment, selection.rows, (row) => texts.of(row));
   } finally {
     await payloads.close();
   }

@@ -17,6 +17,8 @@ const WRITE_BUFFER_BYTES = 1 << 20;
 const READ_AHEAD_BYTES = 1 << 18;
 /** A record that starts this close behind the last one is taken for the next step of a scan. */
 const SCAN_GAP_BYTES = 1 << 12;
+/** A row and its place in a list make one number. */
+const PLACES_MAX = 2 ** 20;
 
 export function payloadFile(folder: string): string {
   return path.join(folder, 'payload');
@@ -55,7 +57,55 @@ export function readPayloadText(handle: SegmentHandle, row: number): Uint8Array 
     // Copied, as text decoders refuse shared memory. It was verified when it was read into memory.
     return new Uint8Array(handle.payloadBytes, from - start + CHECK_BYTES, to - from - CHECK_BYTES).slice();
   }
-  const record = openPayload(handle).read(from, to);
+  return verifiedText(handle, row, openPayload(handle).read(from, to));
+}
+
+/** Texts by place in a list of rows. Each is valid until the next is asked for; empty for an empty payload. */
+export type PayloadTexts = (place: number) => Uint8Array;
+
+/** Bytes of a row's payload in its file. */
+export function payloadBytesOf(handle: SegmentHandle, row: number): number {
+  const offsets = offsetsOf(handle);
+  return (offsets[row + 1] as number) - (offsets[row] as number);
+}
+
+/**
+ * The texts of some rows of a sealed segment whose payloads are in its file, fewer than 2^20: read in the order of the file, near ones at once, and kept
+ * together. One by one, rows that lie in another order took 5 µs each: an eighth of what it costs to merge segments.
+ * Errors: as `readPayloadText`.
+ */
+export function readPayloadTexts(handle: SegmentHandle, rows: Uint32Array): PayloadTexts {
+  const offsets = offsetsOf(handle);
+  const starts = new Float64Array(rows.length + 1);
+  rows.forEach((row, place) => {
+    const bytes = (offsets[row + 1] as number) - (offsets[row] as number);
+    starts[place + 1] = (starts[place] as number) + Math.max(0, bytes - CHECK_BYTES);
+  });
+  const texts = Buffer.allocUnsafeSlow(starts[rows.length] as number);
+  const sorted = Float64Array.from(rows, (row, place) => row * PLACES_MAX + place).sort();
+  const file = openPayload(handle);
+  for (let at = 0; at < sorted.length; ) {
+    const rowAt = (index: number): number => Math.floor((sorted[index] as number) / PLACES_MAX);
+    const from = offsets[rowAt(at)] as number;
+    let to = offsets[rowAt(at) + 1] as number;
+    let end = at + 1;
+    for (; end < sorted.length; end++) {
+      const row = rowAt(end);
+      if ((offsets[row] as number) - to >= SCAN_GAP_BYTES || (offsets[row + 1] as number) - from > READ_AHEAD_BYTES) break;
+      to = offsets[row + 1] as number;
+    }
+    const block = file.readBlock(from, to);
+    for (; at < end; at++) {
+      const row = rowAt(at);
+      const record = block.subarray((offsets[row] as number) - from, (offsets[row + 1] as number) - from);
+      if (record.length > 0) texts.set(verifiedText(handle, row, record), starts[(sorted[at] as number) % PLACES_MAX] as number);
+    }
+  }
+  return (place) => texts.subarray(starts[place], starts[place + 1]);
+}
+
+/** Errors: `storage` where it does not match the checksum before it. */
+function verifiedText(handle: SegmentHandle, row: number, record: Uint8Array): Uint8Array {
   const text = record.subarray(CHECK_BYTES);
   const stored =
     ((record[0] as number) | ((record[1] as number) << 8) | ((record[2] as number) << 16) | ((record[3] as number) << 24)) >>> 0;
@@ -86,6 +136,7 @@ class OpenPayload {
   private readonly fd: number;
   private block: Buffer = Buffer.alloc(0);
   private blockAt = 0;
+  private spare: Buffer = Buffer.alloc(0);
   private lastEnd = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -105,6 +156,14 @@ class OpenPayload {
     this.block = record;
     this.blockAt = from;
     return record.subarray(0, to - from);
+  }
+
+  /** Valid until the next one is read. */
+  readBlock(from: number, to: number): Uint8Array {
+    if (this.spare.length < to - from) this.spare = Buffer.allocUnsafeSlow(Math.max(READ_AHEAD_BYTES, to - from));
+    const block = this.spare.subarray(0, to - from);
+    readFully(this.fd, block, from, this.file);
+    return block;
   }
 
   close(): void {

@@ -142,7 +142,7 @@ export const freeControl: BuildControl = { checkpoint: async () => {}, progress:
 
 /** Payloads by source and row, made up on the spot. */
 export function payloadsFrom(textOf: (source: number, row: number) => string): PayloadSource {
-  return { text: (source, row) => new TextEncoder().encode(textOf(source.id, row)), close: async () => {} };
+  return { text: (source, row) => new TextEncoder().encode(textOf(source.id, row)), texts: () => null, close: async () => {} };
 }
 
 /** Pseudo-random numbers in [0, 1), the same ones for the same seed (mulberry32). */

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import test from 'node:test';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
-import { closeSegmentFiles, readPayloadText, writePayloadFile } from '../../../storage/segment/payload-file.js';
+import { closeSegmentFiles, readPayloadText, readPayloadTexts, writePayloadFile } from '../../../storage/segment/payload-file.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
 import { replicaFolder, textOf, writeFixture } from './fixture.js';
 
@@ -38,6 +38,23 @@ test('a text beyond the write buffer and an empty file are written whole', () =>
   closeSegmentFiles(large);
 });
 
+test('texts of many rows come in the order asked for, rows that are far apart, missing texts and those beyond a block among them', () => {
+  const folder = path.join(replica, 'many');
+  fs.mkdirSync(folder);
+  const texts = Array.from({ length: 2000 }, (_, row) => (row % 7 === 0 ? '' : JSON.stringify({ row, text: 'é'.repeat(row % 50) })));
+  texts[700] = JSON.stringify({ text: 'x'.repeat(700_000) });
+  const payloadOffsets = writePayloadFile(folder, 3, texts.length, (row) => Buffer.from(texts[row] as string));
+  const many = { ...handle, folder, rows: texts.length, payloadOffsets };
+  for (const rows of [texts.map((_, i) => (i * 1_663) % 2000), [1999, 0, 1000, 3, 2], [701, 700, 699], [5], []]) {
+    const textAt = readPayloadTexts(many, Uint32Array.from(rows));
+    assert.deepEqual(
+      rows.map((_, place) => Buffer.from(textAt(place)).toString()),
+      rows.map((row) => texts[row]),
+    );
+  }
+  closeSegmentFiles(many);
+});
+
 test('a flipped byte of a record is reported, not returned', () => {
   const file = path.join(handle.folder as string, 'payload');
   const bytes = fs.readFileSync(file);
@@ -46,6 +63,10 @@ test('a flipped byte of a record is reported, not returned', () => {
     const damaged = Buffer.from(bytes);
     damaged[at] = (damaged[at] as number) ^ 1;
     fs.writeFileSync(file, damaged);
+    assert.throws(() => readPayloadTexts(handle, Uint32Array.of(10, 8)), {
+      name: 'DamagedFile',
+      detail: `${file}: checksum of the payload of row 8 does not match`,
+    });
     assert.throws(() => read(handle, 8), { name: 'DamagedFile', detail: `${file}: checksum of the payload of row 8 does not match` });
     assert.equal(read(handle, 10), textOf(10));
     closeSegmentFiles(handle);

@@ -1,0 +1,59 @@
+/** Payload texts of a new segment's rows, which lie anywhere in the sources: read ahead for many rows at once. */
+
+import type { SegmentHandle } from '../segment/handle.js';
+import { type PayloadTexts, payloadBytesOf } from '../segment/payload-file.js';
+import type { PayloadSource } from './payload-source.js';
+import type { Selection } from './select-rows.js';
+
+/** Read ahead at once: of both what comes first. */
+const AHEAD_ROWS = 1 << 16;
+const AHEAD_BYTES = 1 << 23;
+
+export class OrderedTexts {
+  /** The rows from `from` below `to` are read ahead. */
+  private from = 0;
+  private to = 0;
+  /** Of each of them: its place among those of its source. */
+  private readonly placeOf = new Uint32Array(AHEAD_ROWS);
+  /** By source; null: asked for one by one. */
+  private texts: readonly (PayloadTexts | null)[] = [];
+
+  constructor(
+    private readonly payloads: Pick<PayloadSource, 'text' | 'texts'>,
+    private readonly sources: readonly SegmentHandle[],
+    private readonly selection: Pick<Selection, 'rows' | 'sourceOf' | 'sourceRowOf'>,
+  ) {}
+
+  /** The text of a row; rows are asked for in order. Valid until the next call. Errors: `storage`. */
+  of(row: number): Uint8Array {
+    if (row >= this.to) this.readAhead(row);
+    const { sourceOf, sourceRowOf } = this.selection;
+    const source = sourceOf[row] as number;
+    const texts = this.texts[source] ?? null;
+    return texts === null
+      ? this.payloads.text(this.sources[source] as SegmentHandle, sourceRowOf[row] as number)
+      : texts(this.placeOf[row - this.from] as number);
+  }
+
+  private readAhead(from: number): void {
+    const { sources } = this;
+    const { rows, sourceOf, sourceRowOf } = this.selection;
+    const wanted: number[][] = sources.map(() => []);
+    const last = Math.min(rows, from + AHEAD_ROWS);
+    let to = from;
+    for (let bytes = 0; to < last && bytes < AHEAD_BYTES; to++) {
+      const source = sourceOf[to] as number;
+      const sourceRow = sourceRowOf[to] as number;
+      const handle = sources[source] as SegmentHandle;
+      const own = wanted[source] as number[];
+      this.placeOf[to - from] = own.length;
+      own.push(sourceRow);
+      if (handle.payloadOffsets !== null) bytes += payloadBytesOf(handle, sourceRow);
+    }
+    this.from = from;
+    this.to = to;
+    this.texts = wanted.map((own, source) =>
+      own.length === 0 ? null : this.payloads.texts(sources[source] as SegmentHandle, Uint32Array.from(own)),
+    );
+  }
+}
