@@ -28,7 +28,7 @@ import {
 } from './graph';
 import { dropRoot, keyOf, push, replaceRoot, rowOf, scoreOf } from './heap';
 import { NO_ROW } from './pairs';
-import { scoreScattered, setMatrix } from './score';
+import { scoreRows, scoreScattered, setMatrix } from './score';
 
 /** Part of a distance (of its square, of angles of 1 minus the cosine) below which another one is clearly less. */
 const CLEARLY: f32 = <f32>(1 / 1.2);
@@ -215,6 +215,11 @@ function aim(row: u32): void {
 /** Scores the first `count` rows of the batch: `out` f32 [count]. */
 function scoreBatch(count: u32, out: usize): void {
   scoreScattered(batch, count, out);
+  toLengths(count, out);
+}
+
+/** Makes products of what they are with rows of one length, where rows are near by angle. */
+function toLengths(count: u32, out: usize): void {
   if (lengths == 0) return;
   for (let at: usize = 0; at < (<usize>count) << 2; at += 4)
     store<f32>(out + at, load<f32>(out + at) * load<f32>(lengths + ((<usize>load<u32>(batch + at)) << 2)));
@@ -345,7 +350,9 @@ function thin(row: u32, count: u32): u32 {
   const lead: f32 = lengths == 0 ? 0 : 1;
   const between = batch + ((<usize>BATCH) << 2);
   aim(row);
-  scoreBatch(count, between);
+  // They were scored a moment ago, so they are in the processor's caches.
+  scoreRows(batch, count, between);
+  toLengths(count, between);
   let left: u32 = 0;
   for (let index: u32 = 0; index < count; index++) {
     const at = (<usize>index) << 2;
