@@ -139,20 +139,26 @@ export async function linkVector(
   control: BuildControl,
   known: readonly KnownGraph[] = [],
 ): Promise<{ vector: VectorLayout; report: GraphReport }> {
-  const { ladder, ...settings } = chooseTypes(draft, vector, present, task.distance);
+  const settings = buildSettings(draft, vector, task.distance, present);
+  // What 8 bits were good enough for is joined by them, and its recall tells whether they still are.
+  const isCoded = known[0]?.layout.byCodes === true;
+  let ladder = isCoded ? null : typeLadder(draft, vector, present, settings);
   const started = control.now();
   let linked = vector;
   let recall = 0;
   let used: GraphElement = 'f32';
   const report = (element: GraphElement) => ({ name: vector.name, element, recall, milliseconds: Math.round(control.now() - started) });
   const joined =
-    ladder[0]?.element === 'i8' ? await joinKnown(draft, vector, present, { ...task, ...settings, element: 'i8' }, control, known) : null;
+    isCoded || ladder?.[0]?.element === 'i8'
+      ? await joinKnown(draft, vector, present, { ...task, ...settings, element: 'i8' }, control, known)
+      : null;
   if (joined !== null) {
     control.progress('checking joined graph', present.length, present.length);
     ({ vector: linked, recall } = withRecall({ ...draft, vector: joined, present }, task.efConstruct));
-    if (recall >= RECALL_MIN) return { vector: linked, report: report('i8') };
+    if (recall >= RECALL_MIN) return { vector: markedAs('i8', linked), report: report('i8') };
     await control.checkpoint();
   }
+  ladder ??= typeLadder(draft, vector, present, settings);
   for (const [n, type] of ladder.entries()) {
     const { element } = type;
     const link = async (byInsertion: boolean): Promise<RecallSubject> => {
@@ -172,20 +178,28 @@ export async function linkVector(
     if (!isWorthNext(recall, settings.metric, type, ladder[n + 1])) break;
     await control.checkpoint();
   }
-  return { vector: linked, report: report(used) };
+  return { vector: markedAs(used, linked), report: report(used) };
 }
 
-/** Those settings, and the types to try one after the other. */
-export function chooseTypes(
+function markedAs(element: GraphElement, { graph, ...vector }: VectorLayout): VectorLayout {
+  return { ...vector, graph: graph && (element === 'i8' ? { ...graph, byCodes: true } : graph) };
+}
+
+/** How graphs over the rows that have the vector are built. */
+export function buildSettings(draft: SegmentDraft, vector: VectorLayout, distance: Distance, present: Uint32Array): BuildSettings {
+  const sample = broughtFloats(draft, vector, spreadRows(present, SAMPLE_ROWS));
+  const metric: BuildMetric = distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
+  return { metric, scale: signedScale(sample) };
+}
+
+/** The types to try one after the other. It takes scans of all originals. */
+export function typeLadder(
   draft: SegmentDraft,
   vector: VectorLayout,
   present: Uint32Array,
-  distance: Distance,
-): BuildSettings & { readonly ladder: readonly TypeFidelity[] } {
-  const sample = broughtFloats(draft, vector, spreadRows(present, SAMPLE_ROWS));
-  const metric: BuildMetric = distance === 'Dot' && !haveEqualNorms(sample, vector.dim) ? 'ip' : 'l2sq';
-  const settings: BuildSettings = { metric, scale: signedScale(sample) };
-  return { ...settings, ladder: buildLadder(fidelities(neighbourhoods(draft, vector, present), vector, settings)) };
+  settings: BuildSettings,
+): readonly TypeFidelity[] {
+  return buildLadder(fidelities(neighbourhoods(draft, vector, present), vector, settings));
 }
 
 /** The graph that known ones make; null where there are none, they cannot be joined, or a new one of all rows costs less. */

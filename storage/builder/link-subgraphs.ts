@@ -2,7 +2,7 @@
 
 import { graphPlan, writeSubgraph } from '../../vectors/built-graph.js';
 import type { Adjacency, SubgraphSetting, SubgraphsLayout, ValueGraph, VectorLayout, VectorPlan } from '../segment/layout.js';
-import { chooseTypes, type GraphReport, type SegmentDraft, withRecall } from './build-vectors.js';
+import { buildSettings, type GraphReport, type SegmentDraft, typeLadder, withRecall } from './build-vectors.js';
 import type { BuildControl } from './control.js';
 import { type GraphElement, isWorthNext, type TypeFidelity } from './element.js';
 import { type BuildTask, type GraphTask, linkRows } from './link-rows.js';
@@ -61,7 +61,8 @@ class SubgraphWork {
 
   async run(values: readonly PlacedValue[], present: Uint32Array): Promise<void> {
     const { draft, vector, task } = this;
-    let { ladder, ...settings } = chooseTypes(draft, vector, present, task.distance);
+    const settings = buildSettings(draft, vector, task.distance, present);
+    let ladder = typeLadder(draft, vector, present, settings);
     const presence = new Uint32Array(draft.memory.buffer, vector.presence, Math.ceil(draft.rows / 32));
     for (const value of values) {
       const rows = value.rows.filter((row) => (((presence[row >>> 5] as number) >>> (row & 31)) & 1) === 1);

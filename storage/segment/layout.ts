@@ -51,16 +51,27 @@ export interface Adjacency {
   readonly m: number;
 }
 
-/** One graph over all rows. */
-export interface GraphLayout extends Adjacency {
-  /** What it was built with: a collection with another setting now has it built again. */
-  readonly efConstruct: number;
-  readonly entryRow: number;
-  readonly maxLevel: number;
+/** What is known of a graph since it was built. */
+interface GraphHistory {
   /** How distances grow with rank (`walk-profile.ts`). Null: walks end without it. Left out: no build has learnt it. */
   readonly profile?: DistanceProfile | null;
   /** Share of its rows that were lost since all were linked, 0..1, and whose neighbours were healed. Left out: none. */
   readonly lost?: number;
+  /** Its rows were linked by 8-bit codes, which were good enough. Left out: they were not, or an earlier release did not say. */
+  readonly byCodes?: true;
+}
+
+/** What of it is known, alone. */
+export function graphHistory({ byCodes, lost, profile }: GraphHistory): GraphHistory {
+  return { ...(profile === undefined ? {} : { profile }), ...(lost === undefined ? {} : { lost }), ...(byCodes && { byCodes }) };
+}
+
+/** One graph over all rows. */
+export interface GraphLayout extends Adjacency, GraphHistory {
+  /** What it was built with: a collection with another setting now has it built again. */
+  readonly efConstruct: number;
+  readonly entryRow: number;
+  readonly maxLevel: number;
 }
 
 /** What the sub-graphs of a vector are built with. */
@@ -264,17 +275,7 @@ export interface VectorPlan {
   readonly decoded?: boolean;
   /** See `VectorLayout`; left out: null. */
   readonly quantization?: QuantizationConfig;
-  readonly graph: {
-    readonly m: number;
-    readonly m0: number;
-    readonly efConstruct: number;
-    readonly entryRow: number;
-    readonly maxLevel: number;
-    readonly upperWords: number;
-    /** See `GraphLayout`. */
-    readonly profile?: DistanceProfile | null;
-    readonly lost?: number;
-  } | null;
+  readonly graph: Omit<GraphLayout, 'level0' | 'upper' | 'upperIndex'> | null;
   /** Left out: null. */
   readonly subgraphs?: {
     readonly setting: SubgraphSetting;
@@ -428,8 +429,7 @@ function vectorLayout(
         efConstruct: plan.graph.efConstruct,
         entryRow: plan.graph.entryRow,
         maxLevel: plan.graph.maxLevel,
-        ...(plan.graph.profile === undefined ? {} : { profile: plan.graph.profile }),
-        ...(plan.graph.lost === undefined ? {} : { lost: plan.graph.lost }),
+        ...graphHistory(plan.graph),
       }
     : null;
   const subgraphs = plan.subgraphs

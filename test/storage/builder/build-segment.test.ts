@@ -237,6 +237,7 @@ test('data that 8 bits cannot tell apart is built in a larger type and searched 
   const elementFor = async (range: number, spread: number) => {
     const { handle, report } = await buildOne('Euclid', clusteredRows(ROWS, DIM, { clusters: 20, range, spread, seed: 7 }));
     assert.equal(handle.layout.vectors[0]?.codes, null);
+    assert.equal(handle.layout.vectors[0]?.graph?.byCodes, undefined);
     assert.ok((report.graphs[0]?.recall as number) >= 0.95, JSON.stringify(report));
     assert.equal(fs.existsSync(path.join(handle.folder as string, 'codes.0')), false);
     return report.graphs[0]?.element;

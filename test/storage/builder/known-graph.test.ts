@@ -6,6 +6,7 @@ import { presentRows } from '../../../storage/builder/matrix.js';
 import { measureRecall } from '../../../storage/builder/recall.js';
 import { initChecksum } from '../../../storage/disk/checksum.js';
 import type { SegmentHandle } from '../../../storage/segment/handle.js';
+import type { GraphLayout } from '../../../storage/segment/layout.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
 import { limitAddresses, noPrlimit } from '../../machine.js';
 import { replicaFolder } from '../segment/fixture.js';
@@ -61,6 +62,18 @@ function unlinked({ layout, memory, rows: count }: SegmentHandle): number {
   return presentRows(memory, vector, count).filter((row) => !seen.has(row)).length;
 }
 
+function graphOf({ layout }: SegmentHandle): GraphLayout {
+  return layout.vectors[0]?.graph as GraphLayout;
+}
+
+function withoutMark(handle: SegmentHandle): SegmentHandle {
+  const vectors = handle.layout.vectors.map(({ graph, ...vector }) => {
+    const { byCodes, ...others } = graph as GraphLayout;
+    return { ...vector, graph: others };
+  });
+  return { ...handle, layout: { ...handle.layout, vectors } };
+}
+
 function deleteRows({ layout, memory, rows: count }: SegmentHandle, isDeleted: (row: number) => boolean): void {
   const deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, count);
   for (let row = 0; row < count; row++) if (isDeleted(row)) deletedAt[row] = 1;
@@ -88,6 +101,11 @@ for (const distance of ['Euclid', 'Cosine', 'Dot', 'Manhattan'] as const) {
     assert.deepEqual([merged.linked, merged.joined], [[445], '2666 to 4000']);
     assert.equal(unlinked(merged.handle), 0);
     assert.ok(recallOf(merged.handle) >= 0.95, `recall ${recallOf(merged.handle)}`);
+    // Those of earlier releases do not say that codes were good enough for them.
+    const earlier = sources.map((handle) => (handle.kind === 'sealed' ? withoutMark(handle) : handle));
+    const found = await build(makeJob({ folder, config, sources: earlier, rows: [1000, 500, 3000], segmentId: 15 }));
+    assert.deepEqual([found.linked, found.joined], [[445], '2666 to 4000']);
+    for (const { handle } of [large, merged, found]) assert.equal(graphOf(handle).byCodes, true);
     // A graph that was joined is a graph to go on from.
     const alone = await build(makeJob({ folder, config, sources: [merged.handle], rows: [4500], segmentId: 13 }));
     assert.deepEqual([alone.linked, alone.joined], [[], '']);
