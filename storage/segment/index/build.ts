@@ -1,7 +1,7 @@
 /** Builds the index of one payload field of a sealed segment. */
 
 import type { FieldSchema, FieldType } from '../../../protocols/model/collection.js';
-import { pathOf } from '../../../protocols/model/json-path.js';
+import { type JsonPath, pathOf } from '../../../protocols/model/json-path.js';
 import type { Payload } from '../../../protocols/model/payload.js';
 import { countBits, setBit } from '../../../query/filter/bits.js';
 import { type IndexTerm, MARKS, rowTerms } from '../../../query/filter/lookup.js';
@@ -20,49 +20,91 @@ interface Entries {
   rounded: boolean;
 }
 
-/** A list of doubles that grows (row numbers and term numbers fit too). */
+type Numbers = Float64Array | Uint32Array;
+
+/** A list of numbers that grows. */
 class GrowingList {
-  private array = new Float64Array(1024);
+  private array: Numbers;
   length = 0;
+
+  constructor(private readonly make: (length: number) => Numbers) {
+    this.array = make(1024);
+  }
 
   push(value: number): void {
     if (this.length === this.array.length) {
-      const larger = new Float64Array(this.array.length * 2);
+      const larger = this.make(this.array.length * 2);
       larger.set(this.array);
       this.array = larger;
     }
     this.array[this.length++] = value;
   }
 
-  view(): Float64Array {
+  view(): Numbers {
     return this.array.subarray(0, this.length);
+  }
+
+  get bytes(): number {
+    return this.array.byteLength;
   }
 }
 
-/**
- * The index of the field `key` over rows 0..rows-1, as the bytes of its file (see `layout.ts`).
- * payloadOf: payload of a row, undefined or {} for none; called once per row, ascending.
- */
+const doubles = (length: number): Numbers => new Float64Array(length);
+const words = (length: number): Numbers => new Uint32Array(length);
+
+/** A term, its place in a map and in a list, as estimated. */
+const TERM_BYTES = 100;
+
+/** The index of the field `key` over so many rows, in the making: `add` for each row, ascending, then `finish`. */
+export class FieldIndexBuild {
+  private readonly path: JsonPath;
+  private readonly marks: readonly Uint32Array[];
+  private readonly entries: Entries;
+  private readonly addTerm: (row: number, term: IndexTerm) => void;
+
+  constructor(
+    private readonly schema: FieldSchema,
+    private readonly rows: number,
+    key: string,
+  ) {
+    this.path = pathOf(key);
+    this.marks = MARKS.map(() => new Uint32Array((rows + 31) >>> 5));
+    const values = new GrowingList(isNumeric(schema.type) ? doubles : words);
+    this.entries = { values, rows: new GrowingList(words), places: new GrowingList(doubles), terms: [], rounded: false };
+    this.addTerm = isNumeric(schema.type) ? numberAdder(this.entries) : termAdder(this.entries);
+  }
+
+  /** payload: undefined or {} for none. */
+  add(row: number, payload: Payload | undefined): void {
+    const found = rowTerms(this.schema, payload, this.path);
+    const isMarked = [found.present, found.null, found.other, found.indexed];
+    for (let mark = 0; mark < isMarked.length; mark++) if (isMarked[mark]) setBit(this.marks[mark] as Uint32Array, row);
+    for (const term of found.terms) this.addTerm(row, term);
+  }
+
+  /** Memory that it takes, about. */
+  get bytes(): number {
+    const { places, rows, terms, values } = this.entries;
+    return values.bytes + rows.bytes + places.bytes + terms.length * TERM_BYTES;
+  }
+
+  /** The bytes of its file (see `index-layout.ts`). */
+  finish(): SharedArrayBuffer {
+    const { type } = this.schema;
+    return isNumeric(type) ? packNumbers(type, this.rows, this.marks, this.entries) : packTerms(type, this.rows, this.marks, this.entries);
+  }
+}
+
+/** As `FieldIndexBuild`, at once. payloadOf: payload of a row, undefined or {} for none; called once per row, ascending. */
 export function buildFieldIndex(
   schema: FieldSchema,
   rows: number,
   payloadOf: (row: number) => Payload | undefined,
   key: string,
 ): SharedArrayBuffer {
-  const { type } = schema;
-  const path = pathOf(key);
-  const marks = MARKS.map(() => new Uint32Array((rows + 31) >>> 5));
-  const entries: Entries = { values: new GrowingList(), rows: new GrowingList(), places: new GrowingList(), terms: [], rounded: false };
-  const add = isNumeric(type) ? numberAdder(entries) : termAdder(entries);
-  for (let row = 0; row < rows; row++) {
-    const found = rowTerms(schema, payloadOf(row), path);
-    if (found.present) setBit(marks[0] as Uint32Array, row);
-    if (found.null) setBit(marks[1] as Uint32Array, row);
-    if (found.other) setBit(marks[2] as Uint32Array, row);
-    if (found.indexed) setBit(marks[3] as Uint32Array, row);
-    for (const term of found.terms) add(row, term);
-  }
-  return isNumeric(type) ? packNumbers(type, rows, marks, entries) : packTerms(type, rows, marks, entries);
+  const build = new FieldIndexBuild(schema, rows, key);
+  for (let row = 0; row < rows; row++) build.add(row, payloadOf(row));
+  return build.finish();
 }
 
 function numberAdder(entries: Entries): (row: number, term: IndexTerm) => void {
