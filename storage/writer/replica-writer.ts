@@ -394,7 +394,19 @@ export class ReplicaWriter implements KeptLog {
     if (message.kind === 'open') return this.openStore(message);
     if (message.kind === 'close') return this.closeStore(message.frees, message.why);
     if (this.store === null || message.kind === 'publishBuild') throw new TroupeError('unavailable', `replica ${this.key} is not open`);
-    return decideInRow(STORE_CALLS, this.store, message);
+    const answer = decideInRow(STORE_CALLS, this.store, message);
+    // What an upload has read and written is mapped until then, and the build needs the most memory of all.
+    if (message.kind === 'beginBuild') this.leavePages(this.store);
+    return answer;
+  }
+
+  /** Lets go of the pages of the database, which stay in the system's cache. */
+  private leavePages({ environment }: ReplicaStore): void {
+    try {
+      this.port.unmapPages(environment.file);
+    } catch (error) {
+      this.port.warn(`replica ${this.key}: cannot let go of pages of ${environment.file}: ${String(error)}`);
+    }
   }
 
   private async openStore(message: Extract<OtherMessage, { kind: 'open' }>): Promise<void> {
@@ -503,7 +515,7 @@ export class ReplicaWriter implements KeptLog {
       }
       const isMore = store?.purge() ?? null;
       this.purgeNeeded = isMore === true || this.purgeNeeded;
-      if (store !== null && isMore === false) this.port.unmapPages(store.environment.file);
+      if (store !== null && isMore === false) this.leavePages(store);
     } catch (error) {
       rethrowBroken(error);
       // The disk refuses; the next retirement, the next plan or the next start tries again.

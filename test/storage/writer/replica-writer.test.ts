@@ -35,6 +35,7 @@ async function opened(
   const scans: SeenScan[] = [];
   const collected: number[] = [];
   const warned: string[] = [];
+  const unmapped: string[] = [];
   const memory = new SharedLedger(memoryBudget(100 * MB, null));
   const own = new Ledger(memory.shareOf('writer-0'));
   const writer = new ReplicaWriter(
@@ -52,7 +53,10 @@ async function opened(
       end: (error) => ended.push(error),
       warn: (message) => warned.push(message),
       collectGarbageSoon: () => collected.push(Date.now()),
-      unmapPages: () => {},
+      unmapPages: (file) => {
+        unmapped.push(file);
+        throw new Error('no such pages');
+      },
       pages,
       left: () => {},
       heldValues: () => new HeldValues(own),
@@ -70,7 +74,7 @@ async function opened(
   };
   const [, answer] = [await take({ kind: 'open', id: 1, spec, damaged: null, opening: 1 }), said.at(-1)];
   assert.ok(answer !== undefined);
-  return { take, ended, said, scans, collected, warned, spec, memory };
+  return { take, ended, said, scans, collected, warned, unmapped, spec, memory };
 }
 
 const write = (id: number): ToWriter =>
@@ -97,6 +101,17 @@ test('a deletion by a filter on a field without an index is counted with the pay
   await new Promise((done) => setImmediate(done));
   const [scan, ...others] = scans.map(({ milliseconds: _, ...facts }) => facts);
   assert.deepEqual([scan, others], [{ collection: 'test', field: 'color', type: 'keyword', reads: 1, rows: 100 }, []]);
+});
+
+test('the pages of the database are let go of when a build begins, which goes on where that fails', async (t) => {
+  const { spec, take, unmapped, warned } = await opened(t);
+  await take(write(7));
+  const before = unmapped.length;
+  const [answer] = await take({ kind: 'beginBuild', id: 8, key: KEY, segments: [1], results: 1 } as unknown as ToWriter);
+  assert.equal(answer?.kind, 'answer');
+  assert.equal(unmapped.length, before + 1);
+  assert.ok(unmapped.at(-1)?.startsWith(spec.folder));
+  assert.ok(warned.at(-1)?.includes('no such pages'));
 });
 
 test('a large write is not decoded beside a large read of another thread, for which a small container has no memory', async (t) => {
