@@ -59,9 +59,14 @@ export class GraphMaker {
 
   /**
    * The graph; slots are rows. keys: u32 [rows]. upper: over `upperRows`, its keys are these; null where there are none.
-   * pause: is awaited now and then, and hears how many rows are done.
+   * pause: is awaited now and then, and hears how many rows are done. letGo: hears which bytes of the memory nobody needs any more.
    */
-  async make(keys: Uint32Array, upper: BuiltGraph | null, pause: (done: number) => Promise<void>): Promise<BuiltGraph> {
+  async make(
+    keys: Uint32Array,
+    upper: BuiltGraph | null,
+    pause: (done: number) => Promise<void>,
+    letGo: (memory: WebAssembly.Memory, offset: number, bytes: number) => void = () => {},
+  ): Promise<BuiltGraph> {
     const { dim, m, rows } = this.options;
     const { codes, near, scratch, slot, upper: upperAt, upperIndex } = this.#places;
     // Lists of level 0 lie where the near rows are: a row's list ends before the near rows of the next one begin.
@@ -77,12 +82,14 @@ export class GraphMaker {
     const pauseLast = () => pause(rows);
     await this.#meet(pause);
     await this.#choose(pauseLast);
+    letGo(this.memory, near + rows * listBytes(m), rows * (nearRowsBytes(m) - listBytes(m)));
     const everyRow = all(rows);
     await this.#together({ kind: 'linkBack', incoming: joiner.incomingOf(everyRow, 0) }, pauseLast);
     const above = everyRow.filter((row) => (levels[row] as number) > 0);
     const bridged = { words, lists, rows: everyRow, above, entryRow, maxLevel };
     bridgeLevels(bridged);
     await linkIslands(bridged, joiner, pauseLast);
+    letGo(this.memory, codes, this.codes.length);
     return {
       ...{ size: rows, m, m0: 2 * m, maxLevel, keys, levels, memory: this.memory },
       entry: rows === 0 ? NO_ROW : entryRow,

@@ -6,7 +6,7 @@ import type { BuiltGraph } from '../../vectors/built-graph.js';
 import { GraphMaker, upperM, upperRows } from '../../vectors/graph-maker.js';
 import { canMake, type MakerOptions } from '../../vectors/maker-places.js';
 import type { MakerCrew } from '../../vectors/maker-thread.js';
-import { residentOffset, type VectorLayout } from '../segment/layout.js';
+import { residentOffset, type VectorLayout, wholePages } from '../segment/layout.js';
 import { sharedMemory } from '../segment/shared-memory.js';
 import type { SegmentDraft } from './build-vectors.js';
 import type { BuildControl } from './control.js';
@@ -94,9 +94,13 @@ async function makeGraph(
     const start = from.offset + row * from.stride;
     maker.codes.set(bytes.subarray(start, start + dim), slot * maker.stride);
   }
-  return maker.make(order, upper, (done) => {
+  const pause = (done: number) => {
     control.progress(`building ${task.element} graph`, done, order.length);
     return control.checkpoint();
+  };
+  return maker.make(order, upper, pause, ({ buffer }, offset, bytes) => {
+    const pages = wholePages(offset, bytes);
+    if (pages !== null) control.pages?.letGo({ buffer, ...pages });
   });
 }
 

@@ -28,7 +28,14 @@ async function graphOf(codes: Uint8Array, upper: (rows: Uint32Array) => BuiltGra
   for (let row = 0; row < rows; row++) maker.codes.set(codes.subarray(row * DIM, (row + 1) * DIM), row * maker.stride);
   const progress: number[] = [];
   const keys = Uint32Array.from({ length: rows }, (_, row) => row + 1000);
-  const graph = await maker.make(keys, upper(upperRows(options)), async (done) => void progress.push(done));
+  const noted = async (done: number) => void progress.push(done);
+  let spent = 0;
+  const graph = await maker.make(keys, upper(upperRows(options)), noted, ({ buffer }, offset, bytes) => {
+    // What nobody needs can be anything.
+    new Uint8Array(buffer, offset, bytes).fill(0xff);
+    spent += bytes;
+  });
+  assert.ok(spent > rows * DIM);
   assert.ok(progress.every((done, n) => done <= rows && done >= (progress[n - 1] ?? 0)));
   assert.deepEqual([graph.size, graph.m, graph.m0, graph.keys], [rows, M, 2 * M, keys]);
   return graph;
