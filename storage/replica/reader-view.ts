@@ -134,7 +134,7 @@ class LmdbReplicaView implements ReplicaView {
 
   payloadText(segment: number, row: number): Uint8Array {
     const record = this.reader.get('payload', rowKey(segment, row));
-    return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment}/${row}`);
+    return record === undefined ? EMPTY_PAYLOAD : uncheck(record, () => `payload/${segment}/${row}`);
   }
 
   findRow(segment: number, id: PointId): number | undefined {
