@@ -177,7 +177,7 @@ export function healLinks(row: u32, level: u32, incoming: usize, count: u32, wan
   candidateCount = 0;
   pool(count);
   let left = sortCandidates();
-  for (let at: u32 = 0; at < had; at++) left = thin(load<u32>(list + ((<usize>at) << 2), 4), left);
+  for (let at: u32 = 0; at < had; at++) left = thin(load<u32>(list + ((<usize>at) << 2), 4), 0, left);
   pick(list, had, min(limitOf(level), had + wanted), left);
 }
 
@@ -215,14 +215,14 @@ function aim(row: u32): void {
 /** Scores the first `count` rows of the batch: `out` f32 [count]. */
 function scoreBatch(count: u32, out: usize): void {
   scoreScattered(batch, count, out);
-  toLengths(count, out);
+  toLengths(batch, count, out);
 }
 
-/** Makes products of what they are with rows of one length, where rows are near by angle. */
-function toLengths(count: u32, out: usize): void {
+/** Makes of products those with rows of one length, where rows are near by angle. rows: u32 [count]. */
+function toLengths(rows: usize, count: u32, out: usize): void {
   if (lengths == 0) return;
   for (let at: usize = 0; at < (<usize>count) << 2; at += 4)
-    store<f32>(out + at, load<f32>(out + at) * load<f32>(lengths + ((<usize>load<u32>(batch + at)) << 2)));
+    store<f32>(out + at, load<f32>(out + at) * load<f32>(lengths + ((<usize>load<u32>(rows + at)) << 2)));
 }
 
 /** The `ef` rows of the larger graph that a search finds nearest to the query, which is `row`, in `results`. */
@@ -336,28 +336,26 @@ function pick(list: usize, chosen: u32, limit: u32, left: u32): void {
     const row = load<u32>(batch);
     store<u32>(list + ((<usize>chosen) << 2), row, 4);
     chosen++;
-    left--;
-    memory.copy(batch, batch + 4, (<usize>left) << 2);
-    memory.copy(results, results + 4, (<usize>left) << 2);
-    if (chosen < limit) left = thin(row, left);
+    if (chosen < limit) left = thin(row, 1, left);
   }
   store<u32>(list, chosen);
 }
 
-/** Leaves out those of the sorted candidates that are clearly nearer to a row than to the one they are for. Returns how many are left. */
-function thin(row: u32, count: u32): u32 {
-  if (count == 0) return 0;
+/** Leaves out of the sorted candidates those before `from`, and those that are clearly nearer to a row than to the one they are for. Returns how many are left. */
+function thin(row: u32, from: u32, to: u32): u32 {
+  if (from == to) return 0;
   const lead: f32 = lengths == 0 ? 0 : 1;
   const between = batch + ((<usize>BATCH) << 2);
+  const first = (<usize>from) << 2;
   aim(row);
   // They were scored a moment ago, so they are in the processor's caches.
-  scoreRows(batch, count, between);
-  toLengths(count, between);
+  scoreRows(batch + first, to - from, between);
+  toLengths(batch + first, to - from, between);
   let left: u32 = 0;
-  for (let index: u32 = 0; index < count; index++) {
+  for (let index: u32 = from; index < to; index++) {
     const at = (<usize>index) << 2;
     const near = load<f32>(results + at);
-    if (load<f32>(between + at) > lead - (lead - near) * CLEARLY) continue;
+    if (load<f32>(between + at - first) > lead - (lead - near) * CLEARLY) continue;
     store<u32>(batch + ((<usize>left) << 2), load<u32>(batch + at));
     store<f32>(results + ((<usize>left) << 2), near);
     left++;
