@@ -8,6 +8,9 @@ import type { Selection } from './select-rows.js';
 /** Read ahead at once: of both what comes first. */
 const AHEAD_ROWS = 1 << 16;
 const AHEAD_BYTES = 1 << 23;
+/** The place of a row without a payload. */
+const NOWHERE = 0xffff_ffff;
+const NO_TEXT = new Uint8Array(0);
 
 export class OrderedTexts {
   /** The rows from `from` below `to` are read ahead. */
@@ -28,11 +31,11 @@ export class OrderedTexts {
   of(row: number): Uint8Array {
     if (row >= this.to) this.readAhead(row);
     const { sourceOf, sourceRowOf } = this.selection;
+    const place = this.placeOf[row - this.from] as number;
+    if (place === NOWHERE) return NO_TEXT;
     const source = sourceOf[row] as number;
     const texts = this.texts[source] ?? null;
-    return texts === null
-      ? this.payloads.text(this.sources[source] as SegmentHandle, sourceRowOf[row] as number)
-      : texts(this.placeOf[row - this.from] as number);
+    return texts === null ? this.payloads.text(this.sources[source] as SegmentHandle, sourceRowOf[row] as number) : texts(place);
   }
 
   private readAhead(from: number): void {
@@ -46,9 +49,12 @@ export class OrderedTexts {
       const sourceRow = sourceRowOf[to] as number;
       const handle = sources[source] as SegmentHandle;
       const own = wanted[source] as number[];
-      this.placeOf[to - from] = own.length;
+      // Of segments that take rows it is not known.
+      const size = handle.payloadOffsets === null ? null : payloadBytesOf(handle, sourceRow);
+      this.placeOf[to - from] = size === 0 ? NOWHERE : own.length;
+      if (size === 0) continue;
       own.push(sourceRow);
-      if (handle.payloadOffsets !== null) bytes += payloadBytesOf(handle, sourceRow);
+      bytes += size ?? 0;
     }
     this.from = from;
     this.to = to;
