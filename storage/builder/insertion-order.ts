@@ -130,16 +130,9 @@ function leafAt(root: Region, values: Int8Array, at: number): number {
   return region.leaf;
 }
 
-/** Above 0: above the plane. Four sums, as each addition to one waits for the one before. */
+/** Above 0: above the plane. */
 function sideOf({ normal, offset }: Plane, values: Int8Array, at: number): number {
-  let [first, second, third, fourth] = [0, 0, 0, 0];
-  const whole = normal.length & ~3;
-  for (let i = 0; i < whole; i += 4) {
-    first += (normal[i] as number) * (values[at + i] as number);
-    second += (normal[i + 1] as number) * (values[at + i + 1] as number);
-    third += (normal[i + 2] as number) * (values[at + i + 2] as number);
-    fourth += (normal[i + 3] as number) * (values[at + i + 3] as number);
-  }
-  for (let i = whole; i < normal.length; i++) first += (normal[i] as number) * (values[at + i] as number);
-  return first + second + (third + fourth) - offset;
+  let product = -offset;
+  for (let i = 0; i < normal.length; i++) product += (normal[i] as number) * (values[at + i] as number);
+  return product;
 }
