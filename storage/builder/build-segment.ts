@@ -11,7 +11,7 @@ import {
   type CodesLayout,
   type ElementType,
   fittingLayout,
-  graphHistory,
+  type GraphLayout,
   LARGE_ORIGINALS_BYTES,
   LIVE,
   MEMORY_BYTES_MAX,
@@ -20,7 +20,6 @@ import {
   segmentMemory,
   type VectorLayout,
   type VectorPlan,
-  wholePages,
 } from '../segment/layout.js';
 import { mayLeaveMemory, placeOriginals } from '../segment/mapped-originals.js';
 import { canDecode, trustFiles } from '../segment/originals.js';
@@ -39,7 +38,7 @@ import type { BuildJob, BuildReport, BuildResult, BuiltSegment } from '../thread
 import { buildFieldIndexes } from './build-fields.js';
 import { buildSparseIndexes } from './build-sparse.js';
 import { copyPresence, copyVector, encodeVector, type GraphReport, linkVector, type SegmentDraft } from './build-vectors.js';
-import type { BuildControl } from './control.js';
+import { type BuildControl, letGoOf } from './control.js';
 import { copyRagged, countItems } from './copy-ragged.js';
 import { encodeTokens } from './encode-tokens.js';
 import { type Grouping, groupRows, isWalked, withSubgraphs } from './group-rows.js';
@@ -342,8 +341,7 @@ function originOf({ sources }: BuildJob, selection: Selection, { pages }: BuildC
 /** Where codes stand for the originals, these are given up at once: they are four fifths of what the build holds. */
 function withoutOriginals({ memory, rows }: SegmentDraft, vector: VectorLayout, control: BuildControl): VectorLayout {
   if (vector.lists !== null || !canDecode(vector)) return vector;
-  const pages = wholePages(residentOffset(vector), rows * vector.stride);
-  if (pages !== null) control.pages?.letGo({ buffer: memory.buffer, ...pages });
+  letGoOf(control.pages, memory, residentOffset(vector), rows * vector.stride);
   return { ...vector, offset: null, decoded: true };
 }
 
@@ -473,19 +471,16 @@ function planOf(vector: VectorLayout, config: CollectionConfig): VectorPlan {
     codes: codes && codesOf(codes),
     ...(decoded ? { decoded } : {}),
     ...(quantization === null ? {} : { quantization }),
-    graph: graph && {
-      m: graph.m,
-      m0: graph.m0,
-      efConstruct: graph.efConstruct,
-      entryRow: graph.entryRow,
-      maxLevel: graph.maxLevel,
-      upperWords: graph.upperWords,
-      ...graphHistory(graph),
-    },
+    graph: graph && withoutPlaces(graph),
     ...(tokenLists && { tokenLists: { count: tokenLists.count, probes: tokenLists.probes } }),
     ...(lists && { lists: { count: lists.count, scale: lists.scale, origin: lists.origin, probes: lists.probes } }),
     ...(subgraphs && {
       subgraphs: { ...subgraphs, layers: subgraphs.layers.map(({ m, m0, upperWords }) => ({ m, m0, upperWords })) },
     }),
   };
+}
+
+/** Where a graph lies in memory is no part of its plan. */
+function withoutPlaces({ level0, upper, upperIndex, ...plan }: GraphLayout): VectorPlan['graph'] {
+  return plan;
 }

@@ -2,6 +2,7 @@
 
 import type { MakerCrew } from '../../vectors/maker-thread.js';
 import type { FilePages } from '../memory/system-calls.js';
+import { wholePages } from '../segment/layout.js';
 
 export interface BuildControl {
   /** Lets messages in; throws `BuildCancelled` when one of them asked to stop. Called between slices of work. */
@@ -25,4 +26,10 @@ export class BuildCancelled extends Error {
     super('build cancelled');
     this.name = 'BuildCancelled';
   }
+}
+
+/** Gives back the whole pages of a part of a memory, in bytes, whose bytes nobody needs there any more. pages: left out where the process cannot. */
+export function letGoOf(pages: Pick<FilePages, 'letGo'> | undefined, { buffer }: WebAssembly.Memory, offset: number, bytes: number): void {
+  const part = wholePages(offset, bytes);
+  if (part !== null) pages?.letGo({ buffer, ...part });
 }

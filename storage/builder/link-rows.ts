@@ -6,10 +6,10 @@ import type { BuiltGraph } from '../../vectors/built-graph.js';
 import { GraphMaker, upperM, upperRows } from '../../vectors/graph-maker.js';
 import { canMake, type MakerOptions } from '../../vectors/maker-places.js';
 import type { MakerCrew } from '../../vectors/maker-thread.js';
-import { residentOffset, type VectorLayout, wholePages } from '../segment/layout.js';
+import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { sharedMemory } from '../segment/shared-memory.js';
 import type { SegmentDraft } from './build-vectors.js';
-import type { BuildControl } from './control.js';
+import { type BuildControl, letGoOf } from './control.js';
 import { type BuildMetric, encodeSigned, type GraphElement } from './element.js';
 import { GraphBuilder } from './graph.js';
 import { insertionOrder } from './insertion-order.js';
@@ -62,7 +62,7 @@ export async function linkRows(
 
 /** Gives the memory of a graph back that was written where it stays. */
 export function letGoGraph({ memory }: BuiltGraph, { pages }: BuildControl): void {
-  if (memory !== undefined) pages?.letGo({ buffer: memory.buffer, offset: 0, bytes: memory.buffer.byteLength });
+  if (memory !== undefined) letGoOf(pages, memory, 0, memory.buffer.byteLength);
 }
 
 /** Whether the graph of so many rows can, and should, be made of pairs. */
@@ -98,10 +98,7 @@ async function makeGraph(
     control.progress(`building ${task.element} graph`, done, order.length);
     return control.checkpoint();
   };
-  return maker.make(order, upper, pause, ({ buffer }, offset, bytes) => {
-    const pages = wholePages(offset, bytes);
-    if (pages !== null) control.pages?.letGo({ buffer, ...pages });
-  });
+  return maker.make(order, upper, pause, (memory, offset, bytes) => letGoOf(control.pages, memory, offset, bytes));
 }
 
 function makerOf(options: MakerOptions, crew: MakerCrew | null): GraphMaker | null {

@@ -6,9 +6,10 @@
 
 import type { FilePages } from '../memory/system-calls.js';
 import type { SegmentHandle } from '../segment/handle.js';
-import { residentOffset, type VectorLayout, wholePages } from '../segment/layout.js';
+import { residentOffset, type VectorLayout } from '../segment/layout.js';
 import { originalsOffset, readOriginals } from '../segment/originals.js';
 import type { SegmentDraft } from './build-vectors.js';
+import { letGoOf } from './control.js';
 import type { Selection } from './select-rows.js';
 
 /** Bytes that are brought at once, more or less. */
@@ -56,8 +57,7 @@ export class OriginalsOnCall {
   letGo(): void {
     if (this.kept) return;
     const { memory, rows } = this.draft;
-    const pages = wholePages(residentOffset(this.vector), rows * this.vector.stride);
-    if (pages !== null) this.origin.pages.letGo({ buffer: memory.buffer, ...pages });
+    letGoOf(this.origin.pages, memory, residentOffset(this.vector), rows * this.vector.stride);
   }
 
   /** Brings all of them, for good. */

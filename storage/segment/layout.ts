@@ -51,27 +51,18 @@ export interface Adjacency {
   readonly m: number;
 }
 
-/** What is known of a graph since it was built. */
-interface GraphHistory {
+/** One graph over all rows. */
+export interface GraphLayout extends Adjacency {
+  /** What it was built with: a collection with another setting now has it built again. */
+  readonly efConstruct: number;
+  readonly entryRow: number;
+  readonly maxLevel: number;
   /** How distances grow with rank (`walk-profile.ts`). Null: walks end without it. Left out: no build has learnt it. */
   readonly profile?: DistanceProfile | null;
   /** Share of its rows that were lost since all were linked, 0..1, and whose neighbours were healed. Left out: none. */
   readonly lost?: number;
   /** Its rows were linked by 8-bit codes, which were good enough. Left out: they were not, or an earlier release did not say. */
   readonly byCodes?: true;
-}
-
-/** What of it is known, alone. */
-export function graphHistory({ byCodes, lost, profile }: GraphHistory): GraphHistory {
-  return { ...(profile === undefined ? {} : { profile }), ...(lost === undefined ? {} : { lost }), ...(byCodes && { byCodes }) };
-}
-
-/** One graph over all rows. */
-export interface GraphLayout extends Adjacency, GraphHistory {
-  /** What it was built with: a collection with another setting now has it built again. */
-  readonly efConstruct: number;
-  readonly entryRow: number;
-  readonly maxLevel: number;
 }
 
 /** What the sub-graphs of a vector are built with. */
@@ -423,15 +414,7 @@ function vectorLayout(
   const filed = codeFile !== null && laid !== null ? { file: codeFile, codes: { ...laid, offset: 0 } } : null;
   const lists = plan.lists ? listsLayout(plan, plan.lists, filed, take) : null;
   const tokenLists = plan.tokenLists && laid ? tokenListsLayout(plan.tokenLists, laid, count, take) : null;
-  const graph = plan.graph
-    ? {
-        ...adjacency(plan.graph, capacity, take),
-        efConstruct: plan.graph.efConstruct,
-        entryRow: plan.graph.entryRow,
-        maxLevel: plan.graph.maxLevel,
-        ...graphHistory(plan.graph),
-      }
-    : null;
+  const graph = plan.graph && { ...plan.graph, ...adjacency(plan.graph, capacity, take) };
   const subgraphs = plan.subgraphs
     ? { ...plan.subgraphs, layers: plan.subgraphs.layers.map((layer) => adjacency(layer, capacity, take)) }
     : null;
