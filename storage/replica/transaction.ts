@@ -614,7 +614,7 @@ export class Transaction {
 export function storedPayload(environment: Environment, { row, segment }: Location): Uint8Array {
   if (!segment.isAppendable) return readPayloadText(segment.handle, row);
   const record = environment.get('payload', rowKey(segment.id, row));
-  return record === undefined ? EMPTY_PAYLOAD : uncheck(record, `payload/${segment.id}/${row}`);
+  return record === undefined ? EMPTY_PAYLOAD : uncheck(record, () => `payload/${segment.id}/${row}`);
 }
 
 function describe({ id, handle, plans, isAppendable, droppedVectors, deferred, statedCapacity }: SegmentRows): ManifestSegment {

@@ -84,6 +84,7 @@ export function readPayloadTexts(handle: SegmentHandle, rows: Uint32Array): Payl
   const texts = Buffer.allocUnsafeSlow(starts[rows.length] as number);
   const sorted = Float64Array.from(rows, (row, place) => row * PLACES_MAX + place).sort();
   const file = openPayload(handle);
+  let room = Buffer.allocUnsafeSlow(READ_AHEAD_BYTES);
   for (let at = 0; at < sorted.length; ) {
     const rowAt = (index: number): number => Math.floor((sorted[index] as number) / PLACES_MAX);
     const from = offsets[rowAt(at)] as number;
@@ -94,7 +95,9 @@ export function readPayloadTexts(handle: SegmentHandle, rows: Uint32Array): Payl
       if ((offsets[row] as number) - to >= SCAN_GAP_BYTES || (offsets[row + 1] as number) - from > READ_AHEAD_BYTES) break;
       to = offsets[row + 1] as number;
     }
-    const block = file.readBlock(from, to);
+    if (room.length < to - from) room = Buffer.allocUnsafeSlow(to - from);
+    const block = room.subarray(0, to - from);
+    file.readInto(block, from);
     for (; at < end; at++) {
       const row = rowAt(at);
       const record = block.subarray((offsets[row] as number) - from, (offsets[row + 1] as number) - from);
@@ -136,7 +139,6 @@ class OpenPayload {
   private readonly fd: number;
   private block: Buffer = Buffer.alloc(0);
   private blockAt = 0;
-  private spare: Buffer = Buffer.alloc(0);
   private lastEnd = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -158,12 +160,8 @@ class OpenPayload {
     return record.subarray(0, to - from);
   }
 
-  /** Valid until the next one is read. */
-  readBlock(from: number, to: number): Uint8Array {
-    if (this.spare.length < to - from) this.spare = Buffer.allocUnsafeSlow(Math.max(READ_AHEAD_BYTES, to - from));
-    const block = this.spare.subarray(0, to - from);
-    readFully(this.fd, block, from, this.file);
-    return block;
+  readInto(target: Uint8Array, from: number): void {
+    readFully(this.fd, target, from, this.file);
   }
 
   close(): void {
