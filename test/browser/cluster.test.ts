@@ -3,7 +3,7 @@
 import { after, test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import { EventReader } from '../process/event-reader.js';
-import { temporaryFolder } from '../process/support.js';
+import { temporaryFolder, until } from '../process/support.js';
 import { closeBrowser, openDashboard, withoutChromium } from './chromium.js';
 
 after(closeBrowser);
@@ -33,9 +33,13 @@ test('the dashboard of a cluster shows a killed node and its Dead replicas, thei
   const events = await EventReader.open(`http://127.0.0.1:${first.port}/telemetry/events?topics=replicas`);
   await events.until('ready', () => true);
   await third.kill();
-  // A write finds out that the replicas of the killed node do not answer.
+  // A write finds out that the replicas of the killed node do not answer. One that was on its way to that node is not known to be executed,
+  // and clients send it again.
   const points = Array.from({ length: 30 }, (_, id) => ({ id, vector: [id, 1] }));
-  await first.client.result('PUT', '/collections/c/points?wait=true', { points });
+  await until(
+    () => first.client.call('PUT', '/collections/c/points?wait=true', { points }),
+    ({ status }) => status === 200,
+  );
   await events.until('replicas', ({ group, items }) => group === 'c' && items.some(({ state }) => state === 'Dead'));
   await page
     .getByText(/\d Dead/)

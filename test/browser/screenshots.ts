@@ -12,6 +12,7 @@ import type { Page } from 'playwright-core';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
 import { startNodeProcess } from '../../ops/node-process.js';
 import { RestClient } from '../../ops/rest-client.js';
+import { until } from '../process/support.js';
 import { closeBrowser, launchBrowser, withoutChromium } from './chromium.js';
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..');
@@ -88,7 +89,11 @@ async function ofCluster(storage: string): Promise<void> {
     await page.goto(`http://127.0.0.1:${first.port}/dashboard#/cluster`);
     await third.kill();
     const points = Array.from({ length: 300 }, (_, id) => ({ id, vector: [id, 1] }));
-    for (const name of ['cities', 'notes']) await first.client.result('PUT', `/collections/${name}/points?wait=true`, { points });
+    for (const name of ['cities', 'notes'])
+      await until(
+        () => first.client.call('PUT', `/collections/${name}/points?wait=true`, { points }),
+        ({ status }) => status === 200,
+      );
     await page
       .getByText(/is Dead: its node cannot be reached/)
       .first()
