@@ -8,6 +8,9 @@ import type { Selection } from './select-rows.js';
 /** Read ahead at once: of both what comes first. */
 const AHEAD_ROWS = 1 << 16;
 const AHEAD_BYTES = 1 << 23;
+/** Rows of segments that take rows, whose payloads may be of any size: at first so many, then at most so many times as many as before. */
+const UNKNOWN_ROWS = 256;
+const UNKNOWN_GROWTH = 4;
 /** The place of a row without a payload. */
 const NOWHERE = 0xffff_ffff;
 const NO_TEXT = new Uint8Array(0);
@@ -20,6 +23,8 @@ export class OrderedTexts {
   private readonly placeOf = new Uint32Array(AHEAD_ROWS);
   /** By source; null: asked for one by one. */
   private texts: readonly (PayloadTexts | null)[] = [];
+  /** Of rows whose payloads may be of any size: most that are read ahead, and the mean of those that were. */
+  private readonly unknown = { rowsMax: UNKNOWN_ROWS, meanBytes: 0 };
 
   constructor(
     private readonly payloads: Pick<PayloadSource, 'text' | 'texts'>,
@@ -39,27 +44,42 @@ export class OrderedTexts {
   }
 
   private readAhead(from: number): void {
-    const { sources } = this;
+    const { sources, unknown } = this;
     const { rows, sourceOf, sourceRowOf } = this.selection;
     const wanted: number[][] = sources.map(() => []);
     const last = Math.min(rows, from + AHEAD_ROWS);
     let to = from;
-    for (let bytes = 0; to < last && bytes < AHEAD_BYTES; to++) {
+    let unknownRows = 0;
+    for (let bytes = 0; to < last && bytes < AHEAD_BYTES && unknownRows < unknown.rowsMax; to++) {
       const source = sourceOf[to] as number;
       const sourceRow = sourceRowOf[to] as number;
       const handle = sources[source] as SegmentHandle;
       const own = wanted[source] as number[];
-      // Of segments that take rows it is not known.
-      const size = handle.payloadOffsets === null ? null : payloadBytesOf(handle, sourceRow);
-      this.placeOf[to - from] = size === 0 ? NOWHERE : own.length;
-      if (size === 0) continue;
+      const isKnown = handle.payloadOffsets !== null;
+      const size = isKnown ? payloadBytesOf(handle, sourceRow) : unknown.meanBytes;
+      if (!isKnown) unknownRows++;
+      const isEmpty = isKnown && size === 0;
+      this.placeOf[to - from] = isEmpty ? NOWHERE : own.length;
+      if (isEmpty) continue;
       own.push(sourceRow);
-      bytes += size ?? 0;
+      bytes += size;
     }
     this.from = from;
     this.to = to;
     this.texts = wanted.map((own, source) =>
       own.length === 0 ? null : this.payloads.texts(sources[source] as SegmentHandle, Uint32Array.from(own)),
     );
+    if (unknownRows > 0) this.learn(wanted, unknownRows);
+  }
+
+  /** Learns of the rows that were read how large the next ones may be. */
+  private learn(wanted: readonly (readonly number[])[], unknownRows: number): void {
+    let bytes = 0;
+    wanted.forEach((own, source) => {
+      const texts = this.sources[source]?.payloadOffsets === null ? this.texts[source] : null;
+      if (texts) for (let place = 0; place < own.length; place++) bytes += texts(place).length;
+    });
+    this.unknown.meanBytes = bytes / unknownRows;
+    this.unknown.rowsMax = UNKNOWN_GROWTH * unknownRows;
   }
 }

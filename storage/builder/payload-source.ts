@@ -2,7 +2,7 @@
 
 import { openReplicaView, type ReplicaView } from '../replica/reader-view.js';
 import type { SegmentHandle } from '../segment/handle.js';
-import { closeSegmentFiles, type PayloadTexts, readPayloadText, readPayloadTexts } from '../segment/payload-file.js';
+import { closeSegmentFiles, type PayloadTexts, placesByRow, readPayloadText, readPayloadTexts } from '../segment/payload-file.js';
 import type { BuildJob } from '../threads/messages.js';
 
 export interface PayloadSource {
@@ -28,14 +28,22 @@ export function openPayloadSource(job: BuildJob): PayloadSource {
   return {
     text(source, row) {
       if (source.kind === 'sealed') return readPayloadText(source, row);
-      return view?.payloadText(source.id, row) ?? NO_PAYLOAD;
+      return view?.payloadText(source, row) ?? NO_PAYLOAD;
     },
     texts(source, rows) {
-      return source.kind === 'sealed' && source.payloadBytes === null ? readPayloadTexts(source, rows) : null;
+      if (source.kind === 'appendable') return textsByRow(rows, (row) => view?.payloadText(source, row) ?? NO_PAYLOAD);
+      return source.payloadBytes === null ? readPayloadTexts(source, rows) : null;
     },
     async close() {
       for (const source of job.sources) if (source.kind === 'sealed') closeSegmentFiles(source);
       await view?.close();
     },
   };
+}
+
+/** Asks for texts in the order of rows: rows one after the other share a record of LMDB. */
+function textsByRow(rows: Uint32Array, textOf: (row: number) => Uint8Array): PayloadTexts {
+  const texts: Uint8Array[] = new Array(rows.length);
+  for (const place of placesByRow(rows)) texts[place] = textOf(rows[place] as number);
+  return (place) => texts[place] as Uint8Array;
 }

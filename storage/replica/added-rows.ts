@@ -5,6 +5,7 @@ import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
 import { rowKey, VALUE_HEAD_BYTES } from '../wal/records.js';
 import { storeValue, valueRoom } from '../wal/stored-value.js';
+import { OpenPayloads } from './payload-records.js';
 import type { SegmentRows } from './segment-rows.js';
 
 /** Rows of so many bytes are stored before the transaction ends, where it pauses. */
@@ -20,8 +21,10 @@ interface Added {
   payloadBytes: number;
   /** Rows that are stored. */
   stored: number;
-  /** Payloads of rows that are not, and their bytes. */
+  /** Records of payloads of rows that are not, and the bytes of these payloads. */
   readonly waiting: { count: number; bytes: number };
+  /** Payloads that are not written yet. */
+  open: OpenPayloads | null;
 }
 
 export class AddedRows {
@@ -36,17 +39,34 @@ export class AddedRows {
   /** Called before a row is added to a segment. */
   begin(segment: SegmentRows): void {
     const { rows } = segment;
-    if (!this.added.has(segment)) this.added.set(segment, { from: rows, payloadBytes: 0, stored: rows, waiting: { count: 0, bytes: 0 } });
+    if (this.added.has(segment)) return;
+    this.added.set(segment, { from: rows, payloadBytes: 0, stored: rows, waiting: { count: 0, bytes: 0 }, open: null });
   }
 
-  /** The last row of a segment has a payload of so many bytes. */
-  addPayload(segment: SegmentRows, bytes: number): void {
+  /** The last row of a segment has this payload. text: nobody changes it any more. */
+  addPayload(segment: SegmentRows, row: number, text: Uint8Array): void {
     const added = this.added.get(segment);
     if (added === undefined) throw new Error('payload of a row that is not new');
-    added.payloadBytes += bytes;
+    added.payloadBytes += text.length;
+    added.waiting.bytes += text.length;
+    segment.payloadTextBytes += text.length;
+    if (added.open?.fits(row, text) === false) this.writePayloads(segment, added);
+    added.open ??= new OpenPayloads(segment.id, row);
+    added.open.add(row, text);
+    segment.setPayloadRecord(row, added.open.from);
+  }
+
+  /** The payloads of a segment that are not written yet; null: all are. */
+  openPayloads(segment: SegmentRows): OpenPayloads | null {
+    return this.added.get(segment)?.open ?? null;
+  }
+
+  private writePayloads(segment: SegmentRows, added: Added): void {
+    const { open } = added;
+    if (open === null) return;
+    this.host.environment.put('payload', rowKey(segment.id, open.from), open.encode());
     added.waiting.count++;
-    added.waiting.bytes += bytes;
-    segment.payloadTextBytes += bytes;
+    added.open = null;
   }
 
   /** Stores what is a chunk by now, so that less is left for the end. None of the rows so far is changed any more. */
@@ -72,6 +92,7 @@ export class AddedRows {
     const { stored, waiting } = added;
     invariant(segment.rows >= stored, 'View-V1', () => `segment ${segment.id} shrinks from ${stored} rows to ${segment.rows}`);
     if (segment.rows === stored) return;
+    this.writePayloads(segment, added);
     const { environment, rowFiles } = this.host;
     const chunk = segment.encodeChunk(stored, segment.rows, waiting, VALUE_HEAD_BYTES, valueRoom);
     environment.put('rows', rowKey(segment.id, stored), storeValue(rowFiles, segment.id, chunk));

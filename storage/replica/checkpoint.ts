@@ -14,7 +14,7 @@ import { segmentFolder } from '../segment/sealed.js';
 import type { ReplicaCheckpoint } from '../threads/shard-log.js';
 import { decodeLogTags, encodeLogTags, LOG_KEY, logBehind, NO_TAGS, tagOf } from '../wal/log-tags.js';
 import { damagedRecord, decodeReplicaState, MANIFEST_KEY, operationKey, STATE_KEY, timeOfValue } from '../wal/records.js';
-import { FORMAT_OF_COPIES } from './formats.js';
+import { FORMAT } from './formats.js';
 import { decodeManifest, type Manifest } from './manifest.js';
 import { STALE_KEY } from './stale.js';
 import { UNFINISHED_KEY } from './unfinished.js';
@@ -33,7 +33,7 @@ export async function makeCheckpoint(environment: Environment, replica: string, 
     await environment.backup(lmdb);
     const { at, manifest, timeMs } = await withoutLog(lmdb);
     const files = [fileIn(folder, 'lmdb/data.mdb'), ...linkSegments(replica, folder, manifest)];
-    markMade(folder, FORMAT_OF_COPIES);
+    markMade(folder, FORMAT);
     return { at, timeMs, folder, files: [...files, fileIn(folder, 'format.json')] };
   } catch (error) {
     remove(folder);

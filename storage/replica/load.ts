@@ -19,6 +19,7 @@ import {
   ID_KEY_BYTES,
   MANIFEST_KEY,
   rowKey,
+  rowOfKey,
   STATE_KEY,
   type StateRecord,
   segmentPrefix,
@@ -157,7 +158,9 @@ function loadAppendable(
   }
   if (segment.rows !== rows) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
   // A key that was damaged may name a row that the segment does not have.
-  if (payloads !== environment.count('payload', prefix, rowKey(described.id, segment.rows))) throw damagedRecord(`payload/${described.id}`);
+  const firsts = Array.from(environment.keys('payload', prefix, rowKey(described.id, segment.rows)), rowOfKey);
+  if (payloads !== firsts.length) throw damagedRecord(`payload/${described.id}`);
+  segment.loadPayloadRecords(firsts);
   segment.dropVectors(described.dropped ?? []);
   loadDeletions(environment, segment);
   if (!idsAgree(environment, segment)) {

@@ -12,18 +12,16 @@ import {
   ID_KEY_BYTES,
   isLeftState,
   MANIFEST_KEY,
-  rowKey,
   STATE_KEY,
   type StateRecord,
   segmentPrefix,
-  uncheck,
   writeIdKey,
 } from '../wal/records.js';
 import { appendableFieldIndex } from './appendable-index.js';
 import { decodeManifest, type ManifestField } from './manifest.js';
+import { PayloadReader, type PayloadSegment } from './payload-records.js';
 
 const SCAN_PAGE_ENTRIES = 256;
-const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
 
 /** Reads of a replica. All reads between a `refresh` and the next one (or `release`) use one snapshot. */
 export interface ReplicaView {
@@ -34,8 +32,8 @@ export interface ReplicaView {
   refresh(commits?: Int32Array): StateRecord;
   /** Releases the snapshot, now or soon. Call it when a request is done, as a held snapshot keeps LMDB from reusing old pages. */
   release(): void;
-  /** JSON text of a row's payload, `{}` for an empty one. Errors: `storage` if it is damaged. */
-  payloadText(segment: number, row: number): Uint8Array;
+  /** JSON text of the payload of an appendable segment's row, `{}` for an empty one. Errors: `storage` if it is damaged. */
+  payloadText(segment: PayloadSegment, row: number): Uint8Array;
   /** The row of an appendable segment that holds a point now. */
   findRow(segment: number, id: PointId): number | undefined;
   /** Rows of an appendable segment's points in id order, from an id on; null to start with the first. */
@@ -72,6 +70,7 @@ interface HeldState {
 
 class LmdbReplicaView implements ReplicaView {
   private reader: SnapshotReader;
+  private readonly payloads = new PayloadReader({ get: (...key) => this.reader.get(...key) });
   private held: HeldState | null = null;
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
   private generation = -1;
@@ -132,9 +131,8 @@ class LmdbReplicaView implements ReplicaView {
     if (this.held?.snapshot == null) this.reader.release();
   }
 
-  payloadText(segment: number, row: number): Uint8Array {
-    const record = this.reader.get('payload', rowKey(segment, row));
-    return record === undefined ? EMPTY_PAYLOAD : uncheck(record, () => `payload/${segment}/${row}`);
+  payloadText(segment: PayloadSegment, row: number): Uint8Array {
+    return this.payloads.text(segment, row);
   }
 
   findRow(segment: number, id: PointId): number | undefined {

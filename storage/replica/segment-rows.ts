@@ -24,6 +24,7 @@ import { isCurrent, vectorPlans } from '../segment/plans.js';
 import { type CommonMemory, giveBackPlace, SMALL_BYTES_MAX, smallPlace } from '../segment/shared-memory.js';
 import { check, DELETED_BLOCK_ROWS, uncheck } from '../wal/records.js';
 import { align8, ChunkReader, ChunkWriter } from './chunk.js';
+import { RECORD_ROWS_MAX } from './payload-records.js';
 import { VectorColumn } from './vector-column.js';
 
 /** Most bytes for the vectors of a replica's first segment, and its most rows: nobody knows yet how large the replica becomes. */
@@ -86,6 +87,8 @@ export class SegmentRows {
   private readonly deletedAt: Uint32Array;
   /** Of one word: see `SegmentLayout`. */
   private readonly deletions: Uint32Array;
+  /** See `SegmentLayout`; empty for a sealed segment. */
+  private readonly payloadRecords: Uint8Array;
   /** One bit per row that does not count, in whole blocks: the stored part of `deletedAt`. */
   private readonly deletedBits: Uint8Array;
   /** The same as words. */
@@ -115,6 +118,7 @@ export class SegmentRows {
     this.versions = new Float64Array(memory.buffer, layout.versions, layout.capacity);
     this.deletedAt = new Uint32Array(memory.buffer, layout.deletedAt, layout.capacity);
     this.deletions = new Uint32Array(memory.buffer, layout.deletions, 1);
+    this.payloadRecords = new Uint8Array(memory.buffer, layout.payloadRecords, handle.kind === 'sealed' ? 0 : layout.capacity);
     this.deletedBits = new Uint8Array(Math.ceil(layout.capacity / DELETED_BLOCK_ROWS) * BLOCK_BYTES);
     this.deletedWords = new Uint32Array(this.deletedBits.buffer);
     this.columns = layout.vectors.map((vector) => new VectorColumn(memory, layout.capacity, vector));
@@ -228,6 +232,18 @@ export class SegmentRows {
   /** Removes a vector from the last row. */
   clearVector(name: string, row: number): void {
     this.columns[this.vectorIndex(name)]?.clear(row);
+  }
+
+  /** The record of payloads that begins with the row `from` has the one of this row. */
+  setPayloadRecord(row: number, from: number): void {
+    this.payloadRecords[row] = row - from;
+  }
+
+  /** As `setPayloadRecord` for all rows. firsts: first rows of all records, ascending. */
+  loadPayloadRecords(firsts: readonly number[]): void {
+    for (const [at, from] of firsts.entries())
+      for (let row = Math.min(this.rows, firsts[at + 1] ?? this.rows, from + RECORD_ROWS_MAX) - 1; row >= from; row--)
+        this.setPayloadRecord(row, from);
   }
 
   /** Bytes of the payloads of all rows. */

@@ -25,17 +25,14 @@ import { openIndexOf } from '../segment/index/open.js';
 import type { VectorPlan } from '../segment/layout.js';
 import { readPayloadText } from '../segment/payload-file.js';
 import {
-  checkInRoom,
   damagedRecord,
   encodeReplicaState,
   ID_KEY_BYTES,
   MANIFEST_KEY,
   rowKey,
-  rowKeyInRoom,
   STATE_KEY,
   type StateRecord,
   segmentPrefix,
-  uncheck,
   writeIdKey,
 } from '../wal/records.js';
 import { AddedRows } from './added-rows.js';
@@ -43,6 +40,7 @@ import { appendableFieldIndex, IndexWriter } from './appendable-index.js';
 import { bucketOfId, bucketOfRow, type RowChange } from './digest.js';
 import { fieldPrefix } from './index-leaves.js';
 import { encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
+import { EMPTY_PAYLOAD, PayloadReader } from './payload-records.js';
 import type { RowItems, SegmentRows } from './segment-rows.js';
 import type { IsOver } from './slices.js';
 import { encodeStale, isStale, STALE_KEY, type StaleBuckets } from './stale.js';
@@ -100,7 +98,6 @@ export interface TransactionHost {
 /** Rows to index between two looks at the clock. */
 const ROWS_PER_LOOK = 16;
 const REMOVE_AT_ONCE = 4096;
-const EMPTY_PAYLOAD: Uint8Array = new TextEncoder().encode('{}');
 
 export class Transaction {
   /** Commit sequence for the deletion marks of this transaction. */
@@ -117,6 +114,7 @@ export class Transaction {
   private reshaped = false;
   private readonly index = new IndexWriter();
   private readonly added: AddedRows;
+  private readonly payloads: PayloadReader;
   private readonly deletedBlocks = new Map<SegmentRows, Set<number>>();
   private readonly undos = new UndoLog();
   /** Rows that became live or are live no more; collected if a digest is kept. */
@@ -131,6 +129,7 @@ export class Transaction {
     private readonly before: ReplicaShape,
   ) {
     this.added = new AddedRows(host);
+    this.payloads = new PayloadReader(host.environment);
     this.segments = before.segments;
     this.manifest = before.manifest;
     this.generation = before.generation;
@@ -271,9 +270,15 @@ export class Transaction {
 
   /** JSON text of a row's payload, `{}` for an empty one. */
   payloadText(location: Location): Uint8Array {
-    const text = storedPayload(this.environment, location);
+    const text = this.storedPayload(location);
     if (text.length > EMPTY_PAYLOAD.length) spend('payload_io_read', text.length);
     return text;
+  }
+
+  private storedPayload({ row, segment }: Location): Uint8Array {
+    if (!segment.isAppendable) return readPayloadText(segment.handle, row);
+    const open = this.added.openPayloads(segment);
+    return open !== null && row >= open.from ? (open.text(row) ?? EMPTY_PAYLOAD) : this.payloads.text(segment.handle, row);
   }
 
   payload(location: Location): Payload {
@@ -281,13 +286,15 @@ export class Transaction {
     return text.length === 2 ? {} : (parseStored(text) as Payload);
   }
 
-  /** Sets the payload of a row that this transaction added. payload: if absent, it is parsed from `text` where it is needed. */
+  /**
+   * Sets the payload of a row that this transaction added. text: nobody changes it any more. payload: if absent, it is parsed from `text` where it is
+   * needed.
+   */
   setPayload({ segment, row }: Location, text: Uint8Array, payload?: Payload): void {
     if (text.length <= 2) return;
-    this.environment.put('payload', rowKeyInRoom(segment.id, row), checkInRoom(text));
     spend('payload_io_write', text.length);
     this.payloadBytes += text.length;
-    this.added.addPayload(segment, text.length);
+    this.added.addPayload(segment, row, text);
     if (this.manifest.fields.length === 0) return;
     const value = payload ?? (parseValues(text) as Payload);
     for (const field of this.manifest.fields) if (this.index.add(segment.id, field, row, value)) segment.setIndexed(field.name, row, true);
@@ -608,13 +615,6 @@ export class Transaction {
     const sealed = segment.handle.fieldIndexes.find((index) => index.field === key && sameSchema(index, field.schema));
     return sealed && openIndexOf(segment.handle, sealed);
   }
-}
-
-/** JSON text of a row's payload, `{}` for an empty one of an appendable segment. Errors: `storage` if it is damaged. */
-export function storedPayload(environment: Environment, { row, segment }: Location): Uint8Array {
-  if (!segment.isAppendable) return readPayloadText(segment.handle, row);
-  const record = environment.get('payload', rowKey(segment.id, row));
-  return record === undefined ? EMPTY_PAYLOAD : uncheck(record, () => `payload/${segment.id}/${row}`);
 }
 
 function describe({ id, handle, plans, isAppendable, droppedVectors, deferred, statedCapacity }: SegmentRows): ManifestSegment {

@@ -208,6 +208,8 @@ export interface SegmentLayout {
   readonly deletions: number;
   /** u32 [capacity]: rows in id order; 0 for an appendable segment. */
   readonly order: number;
+  /** u8 [capacity]: how many rows before a row with a payload the record begins that has it (`replica/payload-records.ts`); 0 for a sealed segment. */
+  readonly payloadRecords: number;
   readonly vectors: readonly VectorLayout[];
   /** Where it begins in its memory, and how many bytes it takes there. */
   readonly base: number;
@@ -350,6 +352,7 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
   const deletedAt = take(capacity * 4);
   const deletions = take(Uint32Array.BYTES_PER_ELEMENT);
   const order = options.ordered ? take(capacity * 4) : 0;
+  const payloadRecords = options.ordered ? 0 : take(capacity);
   const arrives = (name: string): boolean => options.arriving?.has(name) === true;
   const takeOriginals = (bytes: number, name: string): number => {
     const { originalsPlace: place } = options;
@@ -374,6 +377,7 @@ export function segmentLayout(capacity: number, vectors: readonly VectorPlan[], 
     deletedAt,
     deletions,
     order,
+    payloadRecords,
     vectors: laid,
     base,
     bytes: at - base,

@@ -82,15 +82,15 @@ export function readPayloadTexts(handle: SegmentHandle, rows: Uint32Array): Payl
     starts[place + 1] = (starts[place] as number) + Math.max(0, bytes - CHECK_BYTES);
   });
   const texts = Buffer.allocUnsafeSlow(starts[rows.length] as number);
-  const sorted = Float64Array.from(rows, (row, place) => row * PLACES_MAX + place).sort();
+  const places = placesByRow(rows);
   const file = openPayload(handle);
   let room = Buffer.allocUnsafeSlow(READ_AHEAD_BYTES);
-  for (let at = 0; at < sorted.length; ) {
-    const rowAt = (index: number): number => Math.floor((sorted[index] as number) / PLACES_MAX);
+  for (let at = 0; at < places.length; ) {
+    const rowAt = (index: number): number => rows[places[index] as number] as number;
     const from = offsets[rowAt(at)] as number;
     let to = offsets[rowAt(at) + 1] as number;
     let end = at + 1;
-    for (; end < sorted.length; end++) {
+    for (; end < places.length; end++) {
       const row = rowAt(end);
       if ((offsets[row] as number) - to >= SCAN_GAP_BYTES || (offsets[row + 1] as number) - from > READ_AHEAD_BYTES) break;
       to = offsets[row + 1] as number;
@@ -101,10 +101,16 @@ export function readPayloadTexts(handle: SegmentHandle, rows: Uint32Array): Payl
     for (; at < end; at++) {
       const row = rowAt(at);
       const record = block.subarray((offsets[row] as number) - from, (offsets[row + 1] as number) - from);
-      if (record.length > 0) texts.set(verifiedText(handle, row, record), starts[(sorted[at] as number) % PLACES_MAX] as number);
+      if (record.length > 0) texts.set(verifiedText(handle, row, record), starts[places[at] as number] as number);
     }
   }
   return (place) => texts.subarray(starts[place], starts[place + 1]);
+}
+
+/** The places of a list, in the order of the rows that it has there; fewer than 2^20. */
+export function placesByRow(rows: Uint32Array): Uint32Array {
+  const sorted = Float64Array.from(rows, (row, place) => row * PLACES_MAX + place).sort();
+  return Uint32Array.from(sorted, (each) => each % PLACES_MAX);
 }
 
 /** Errors: `storage` where it does not match the checksum before it. */

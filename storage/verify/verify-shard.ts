@@ -16,10 +16,10 @@ import { checkFormat, isMarkedMade } from '../disk/format-marker.js';
 import { Environment } from '../disk/lmdb.js';
 import { hasNewestIndexes, READABLE_FORMATS } from '../replica/formats.js';
 import { type LoadedReplica, loadReplica } from '../replica/load.js';
+import { PayloadReader } from '../replica/payload-records.js';
 import type { SegmentRows } from '../replica/segment-rows.js';
-import { storedPayload } from '../replica/transaction.js';
 import type { VectorLayout } from '../segment/layout.js';
-import { closeSegmentFiles } from '../segment/payload-file.js';
+import { closeSegmentFiles, readPayloadText } from '../segment/payload-file.js';
 import { itemOffsets } from '../segment/ragged.js';
 import { WriteAheadLog } from '../wal/wal.js';
 import { verifyReplicas } from './verify-lmdb.js';
@@ -78,13 +78,14 @@ async function readShard(folder: string, config: CollectionConfig, tell: (proble
 /** Every live row: its payload is JSON, its vectors are finite. Returns how many there are. */
 function readPoints(environment: Environment, { shape }: LoadedReplica, tell: (problem: string) => void): number {
   let points = 0;
+  const payloads = new PayloadReader(environment);
   for (const segment of shape.segments) {
     const infinite = new Map<string, PointId[]>();
     const vectors = segment.layout.vectors.map((vector) => ({ name: vector.name, areFinite: finiteRows(segment, vector) }));
     for (let row = 0; row < segment.rows; row++) {
       if (!segment.isLive(row)) continue;
       if (segment.counts(row)) points++;
-      const payload = storedPayload(environment, { segment, row });
+      const payload = segment.isAppendable ? payloads.text(segment.handle, row) : readPayloadText(segment.handle, row);
       if (payload.length > 0) parseStored(payload);
       for (const { areFinite, name } of vectors) {
         if (areFinite(row)) continue;

@@ -12,7 +12,7 @@
  * | `wal`     | operation number u64 BE                                  | stored operation (`protocols/update-codec.ts`), in file `wal/<an operation>` |
  * | `ids`     | segment u32 BE, kind u8, id 16 bytes BE                  | row u32 LE (appendable segments; live points, and maybe deleted ones) |
  * | `rows`    | segment u32 BE, first row u32 BE                         | stored chunk of rows (`segment-rows.ts`): ids, versions, vectors (appendable), in file `rows/<segment>` |
- * | `payload` | segment u32 BE, row u32 BE                               | checked JSON text (appendable; an empty payload has no record) |
+ * | `payload` | segment u32 BE, first row u32 BE                         | payloads of rows (`payload-records.ts`): of those that have one, of appendable segments |
  * | `index`   | segment u32 BE, field number u16 BE, term, block u32 BE  | checked row numbers within the block, u16 LE, ascending (appendable) |
  * | `index`   | segment u32 BE, 0 u16, number u32 BE                     | what the newest rows are filed under, for all fields (`recent-filings.ts`) |
  * | `deleted` | segment u32 BE, block u32 BE                             | checked 512 bytes: bits of 4096 rows |
@@ -83,13 +83,9 @@ export function rowKey(segment: number, row: number): Buffer {
   return key;
 }
 
-const rowKeyRoom = rowKey(0, 0);
-
-/** As `rowKey`, in memory that the next call uses again: for records by the thousand, as LMDB copies what it is given. */
-export function rowKeyInRoom(segment: number, row: number): Uint8Array {
-  rowKeyRoom.writeUInt32BE(segment, 0);
-  rowKeyRoom.writeUInt32BE(row, 4);
-  return rowKeyRoom;
+/** The row of such a key. */
+export function rowOfKey(key: Uint8Array): number {
+  return new DataView(key.buffer, key.byteOffset, 8).getUint32(4);
 }
 
 /** Rows in one block of deleted bits. */

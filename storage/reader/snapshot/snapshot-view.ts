@@ -480,7 +480,7 @@ export class SegmentView {
 
   /** JSON text of the row's payload, UTF-8; `{}` when it is empty. */
   payloadText(row: number): Uint8Array {
-    const text = this.handle.kind === 'sealed' ? readPayloadText(this.handle, row) : this.view.payloadText(this.handle.id, row);
+    const text = this.handle.kind === 'sealed' ? readPayloadText(this.handle, row) : this.view.payloadText(this.handle, row);
     if (text.length > EMPTY_OBJECT_BYTES) spend('payload_io_read', text.length);
     return text;
   }

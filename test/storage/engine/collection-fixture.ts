@@ -167,7 +167,7 @@ export class CollectionFixture {
       threads: 1,
       niceness: 0,
     };
-    const payloads = { text: (_: SegmentHandle, row: number) => view.payloadText(0, row), texts: () => null, close: async () => {} };
+    const payloads = { text: (_: SegmentHandle, row: number) => view.payloadText(handle, row), texts: () => null, close: async () => {} };
     const result = await buildSegments(job, () => payloads, {
       checkpoint: async () => {},
       progress: () => {},

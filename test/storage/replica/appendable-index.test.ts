@@ -243,5 +243,5 @@ test('a replica of a former format gets its indexes of appendable rows anew, and
   assert.deepEqual(replica.warnings, []);
   assert.deepEqual(rowsOf(replica, { kind: 'match', key: 's', match: { kind: 'value', value: 'k1' } }).rows, [1, 5, 9, 13, 17]);
   assert.deepEqual(Object.fromEntries(replica.store.stats().fieldPoints), { s: 20 });
-  assert.equal(readFileSync(mark, 'utf8'), '{"format":6}\n');
+  assert.equal(readFileSync(mark, 'utf8'), '{"format":7}\n');
 });

@@ -187,7 +187,7 @@ export class Replica {
           ];
         }
         const sealed = { id: segment, kind, layout, memory, rows: sealedRows, ...handle };
-        const text = kind === 'sealed' ? readPayloadText(sealed, row) : this.view.payloadText(segment, row);
+        const text = kind === 'sealed' ? readPayloadText(sealed, row) : this.view.payloadText(sealed, row);
         points.set(String(id), { vectors, payload: parseJson(text) as Payload, version: versions[row] as number });
       }
     }
