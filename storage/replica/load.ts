@@ -28,6 +28,7 @@ import {
 import { loadValue } from '../wal/stored-value.js';
 import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
 import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
+import { mayLieAt } from './payload-records.js';
 import { appendableOf, loadedCapacity, SegmentRows } from './segment-rows.js';
 import { decodeStale, STALE_KEY } from './stale.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
@@ -157,9 +158,13 @@ function loadAppendable(
     payloads += added;
   }
   if (segment.rows !== rows) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
-  // A key that was damaged may name a row that the segment does not have.
+  // A key that was damaged may name a row that the segment does not have, or another one.
   const firsts = Array.from(environment.keys('payload', prefix, rowKey(described.id, segment.rows)), rowOfKey);
-  if (payloads !== firsts.length) throw damagedRecord(`payload/${described.id}`);
+  const isAtItsKey = (from: number): boolean => {
+    const record = environment.peek('payload', rowKey(described.id, from));
+    return record !== undefined && mayLieAt(described.id, from, record);
+  };
+  if (payloads !== firsts.length || !firsts.every(isAtItsKey)) throw damagedRecord(`payload/${described.id}`);
   segment.loadPayloadRecords(firsts);
   segment.dropVectors(described.dropped ?? []);
   loadDeletions(environment, segment);

@@ -84,21 +84,35 @@ export class OpenPayloads {
 /** LMDB copies what it is given. */
 const room = Buffer.alloc(CHUNK_BYTES_MAX);
 
+/** Which rows' texts a record has. */
+interface RecordRows {
+  readonly segment: number;
+  readonly from: number;
+  readonly rows: number;
+}
+
+interface PayloadChunk extends RecordRows {
+  readonly kind: 'chunk';
+  readonly view: DataView;
+}
+
+interface SinglePayload extends RecordRows {
+  readonly kind: 'single';
+  readonly text: Uint8Array;
+}
+
 /** A record that was read. */
-type PayloadRecord = { readonly segment: number; readonly from: number; readonly rows: number } & (
-  | { readonly kind: 'single'; readonly text: Uint8Array }
-  | { readonly kind: 'chunk'; readonly view: DataView }
-);
+type PayloadRecord = PayloadChunk | SinglePayload;
 
 /** What is read of an appendable segment. */
 export type PayloadSegment = Pick<SegmentHandle, 'id' | 'layout' | 'memory'>;
 
 /**
- * Reads payloads. The last record is kept, so that rows one after the other cost one search in LMDB for each record: what is committed does not change,
+ * Reads payloads. The last chunk is kept, so that rows one after the other cost one search in LMDB for each chunk: what is committed does not change,
  * and a transaction that may be undone has a reader of its own.
  */
 export class PayloadReader {
-  private last: PayloadRecord | null = null;
+  private last: PayloadChunk | null = null;
 
   constructor(private readonly reading: Pick<Reading, 'get'>) {}
 
@@ -115,25 +129,38 @@ export class PayloadReader {
     if (bytes === undefined) return null;
     const record = decodeRecord(id, from, bytes);
     if (!holds(record, row)) return null;
-    this.last = record;
+    if (record.kind === 'chunk') this.last = record;
     return record;
   }
 }
 
-function holds({ from, rows }: PayloadRecord, row: number): boolean {
+function holds({ from, rows }: RecordRows, row: number): boolean {
   return row >= from && row < from + rows;
+}
+
+/** Whether a record may lie under this key: a chunk says where it belongs, unless it is damaged; a text that is alone does not. */
+export function mayLieAt(segment: number, from: number, record: Uint8Array): boolean {
+  const head = record[CHECK_BYTES] === 0 ? chunkHead(record) : null;
+  return head === null || (head.segment === segment && head.from === from);
 }
 
 /** Errors: `storage`; whether the texts of a chunk are damaged is not looked at. */
 function decodeRecord(segment: number, from: number, record: Uint8Array): PayloadRecord {
   if (record[CHECK_BYTES] !== 0) return { kind: 'single', segment, from, rows: 1, text: uncheck(record, () => nameOf(segment, from)) };
+  const chunk = chunkHead(record);
+  if (chunk === null || chunk.segment !== segment || chunk.from !== from) throw damagedRecord(nameOf(segment, from));
+  return chunk;
+}
+
+/** Null: it is damaged. */
+function chunkHead(record: Uint8Array): PayloadChunk | null {
+  if (record.length < HEAD_BYTES) return null;
   const view = new DataView(record.buffer, record.byteOffset, record.length);
-  const rows = record.length < HEAD_BYTES ? 0 : view.getUint16(6, true);
+  const rows = view.getUint16(6, true);
   const start = HEAD_BYTES + rows * ROW_BYTES;
-  const isWhole = rows > 1 && start <= record.length && view.getUint32(0, true) === checksum32(record.subarray(CHECK_BYTES, start));
-  const isOwn = isWhole && view.getUint32(8, true) === segment && view.getUint32(12, true) === from;
-  if (!isOwn || start + endOf(view, rows - 1) !== record.length) throw damagedRecord(nameOf(segment, from));
-  return { kind: 'chunk', segment, from, rows, view };
+  if (rows < 2 || start > record.length || view.getUint32(0, true) !== checksum32(record.subarray(CHECK_BYTES, start))) return null;
+  if (start + endOf(view, rows - 1) !== record.length) return null;
+  return { kind: 'chunk', segment: view.getUint32(8, true), from: view.getUint32(12, true), rows, view };
 }
 
 function textIn(record: PayloadRecord, row: number): Uint8Array {

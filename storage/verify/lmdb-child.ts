@@ -11,6 +11,7 @@ import { damagedPages } from '../disk/lmdb-meta.js';
 import { SnapshotReader } from '../disk/lmdb-reader.js';
 import { DATABASES, type DatabaseName, loadLmdb } from '../disk/lmdb-tables.js';
 import { decodeManifest } from '../replica/manifest.js';
+import { mayLieAt } from '../replica/payload-records.js';
 import { decodeStale, STALE_KEY } from '../replica/stale.js';
 import { decodeUnfinished, UNFINISHED_KEY } from '../replica/unfinished.js';
 import {
@@ -18,6 +19,7 @@ import {
   decodeReplicaState,
   MANIFEST_KEY,
   operationOfKey,
+  rowOfKey,
   STATE_KEY,
   segmentOfKey,
   uncheck,
@@ -102,6 +104,9 @@ function verifyRecord(database: DatabaseName, key: Uint8Array, value: Uint8Array
   const name = (): string => nameOf(database, key);
   if (database === 'rows') unseal(value, name);
   else if (database === 'deleted') uncheck(value, name);
+  else if (database === 'payload') {
+    if (key.length === SEGMENT_KEY_BYTES && !mayLieAt(segmentOfKey(key), rowOfKey(key), value)) missing(name());
+  }
   // What is applied is kept for other replicas only.
   else if (database === 'wal' && operationOfKey(key) > applied) unseal(value, name);
 }

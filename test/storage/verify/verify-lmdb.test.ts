@@ -100,14 +100,17 @@ test('sound replicas pass, damaged ones are named, and one that ends the reading
 test('a damaged key makes no record another one: points that were deleted stay so', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
-  replica.apply(upsert(Array.from({ length: 20 }, (_, id) => ({ id, seed: id, payload: { id } }))));
+  // The first row has no payload, so that its record of payloads has another key than its record of rows.
+  replica.apply(upsert(Array.from({ length: 20 }, (_, id) => ({ id, seed: id, ...(id === 0 ? {} : { payload: { id } }) }))));
   replica.apply({ kind: 'deletePoints', selector: byIds(3, 4) });
   await replica.close();
   const file = path.join(folder, 'lmdb', 'data.mdb');
   const pristine = readFileSync(file);
-  for (const [name, valueBytes, key, at] of [
-    ['deleted', 516, rowKey(1, 0), 3],
-    ['payload', null, rowKey(1, 7), 7],
+  for (const [name, valueBytes, key, at, bit] of [
+    ['deleted', 516, rowKey(1, 0), 3, 64],
+    // Of a row that is not there, and of one that is.
+    ['payload', null, rowKey(1, 1), 7, 64],
+    ['payload', null, rowKey(1, 1), 7, 4],
   ] as const) {
     const bytes = Buffer.from(pristine);
     // LMDB has the lengths of value and key before the key.
@@ -115,7 +118,7 @@ test('a damaged key makes no record another one: points that were deleted stay s
     const needle = Buffer.concat([sizes, key]);
     let found = 0;
     for (let from = bytes.indexOf(needle); from >= 0; from = bytes.indexOf(needle, from + 1), found++)
-      (bytes[from + sizes.length + at] as number) ^= 64;
+      (bytes[from + sizes.length + at] as number) ^= bit;
     assert.ok(found > 0, name);
     writeFileSync(file, bytes);
     assert.match((await verifyReplicas([folder])).get(folder) ?? 'sound', new RegExp(`record \`${name}/`));
