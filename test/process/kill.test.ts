@@ -20,7 +20,7 @@ const WRITERS = 4;
 const GROUPS_PER_WRITER = 12;
 const GROUP_POINTS = 8;
 /** Points of a batch that is written once and never changed; they make the segments grow, so that builds run all the time. */
-const BULK_POINTS = 100;
+const BULK_POINTS = 800;
 const BULK_FIRST_ID = 1_000_000;
 const DIM = 16;
 const INDEXING_THRESHOLD_KB = 20;

@@ -29,7 +29,7 @@ async function logAndWait(): Promise<void> {
 async function writeAlone(): Promise<void> {
   const { store } = await Replica.open(specOf(folder));
   for (let index = store.log.position.last.index + 1; ; index++) {
-    const point = upsert([{ id: index, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 20_000 : 5) } }]);
+    const point = upsert([{ id: index, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 100_000 : 5) } }]);
     if (index % 4 === 0) logTo(store, [logged(point)]);
     else applyTo(store, [logged(point)]);
     process.stdout.write(`${index}\n`);
@@ -63,7 +63,7 @@ async function lead(term: number): Promise<void> {
   const { store } = await Replica.open(specOf(folder));
   const by = { peer: term * 10, term };
   for (let index = Math.max(store.log.position.last.index, term * 1000) + 1; ; index++) {
-    const operation = upsert([{ id: index % 50, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 20_000 : 5) } }]);
+    const operation = upsert([{ id: index % 50, seed: index, payload: { text: 'x'.repeat(index % 3 === 0 ? 100_000 : 5) } }]);
     // Hangs on an operation that fails.
     const failing: UpdateOperation = { kind: 'clearPayload', selector: byIds(777) };
     const numbered = [

@@ -319,7 +319,7 @@ test('a log of an earlier release, which kept operations that fail, is applied a
     { operation: upsert([{ id: 1, seed: 1 }]), chained: false },
     { operation: { kind: 'clearPayload', selector: byIds(9) }, chained: false },
     { operation: upsert([{ id: 2, seed: 2 }]), chained: true },
-    { operation: upsert([{ id: 3, seed: 3, payload: { text: 'x'.repeat(20_000) } }]), chained: false },
+    { operation: upsert([{ id: 3, seed: 3, payload: { text: 'x'.repeat(100_000) } }]), chained: false },
   ]);
   await replica.close();
   const again = await Replica.within(t, specOf(folder));
@@ -580,25 +580,25 @@ test('large operations and rows lie in files, which are cut to what counts and g
   const spec = specOf(folder, configOf(undefined, 1));
   const replica = await Replica.open(spec);
   const many = (from: number): UpdateOperation =>
-    upsert(Array.from({ length: 1000 }, (_, at) => ({ id: from + at, seed: at, payload: { text: 'x'.repeat(500) } })));
-  for (let from = 0; from < 6000; from += 1000) replica.logThenApply(many(from));
+    upsert(Array.from({ length: 2000 }, (_, at) => ({ id: from + at, seed: at, payload: { text: 'x'.repeat(250) } })));
+  for (let from = 0; from < 12_000; from += 2000) replica.logThenApply(many(from));
   // The first segment is small, and the second one has the other rows.
   assert.deepEqual(readdirSync(path.join(folder, 'rows')), ['1', '2']);
   const logs = () => readdirSync(path.join(folder, 'wal')).map(Number);
   const bytes = logs().reduce((sum, file) => sum + statSync(path.join(folder, 'wal', String(file))).size, 0);
   assert.ok(!logs().includes(1), 'the first file is gone');
   assert.ok(bytes < 3.5 * 2 ** 20, `${bytes} bytes for a capacity of 1 MB, with files of 1 MB and an operation each`);
-  logTo(replica.store, [{ operation: many(6000), chained: false }]);
+  logTo(replica.store, [{ operation: many(12_000), chained: false }]);
   await replica.close();
 
   const size = statSync(path.join(folder, 'rows', '2')).size;
   appendFileSync(path.join(folder, 'rows', '2'), Buffer.alloc(1000, 1));
   writeFileSync(path.join(folder, 'rows', '99'), 'of a commit that never was');
   const again = await Replica.open(spec);
-  assert.equal(again.store.stats().points, 7000);
+  assert.equal(again.store.stats().points, 14_000);
   assert.deepEqual(readdirSync(path.join(folder, 'rows')), ['1', '2']);
   assert.ok(statSync(path.join(folder, 'rows', '2')).size > size);
-  again.apply(many(7000));
+  again.apply(many(14_000));
   const points = again.points();
   await again.close();
   const last = await Replica.within(t, spec);
@@ -608,7 +608,7 @@ test('large operations and rows lie in files, which are cut to what counts and g
 test('damaged files of rows and operations are reported by their path', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await Replica.open(specOf(folder));
-  const many = upsert(Array.from({ length: 2000 }, (_, id) => ({ id, seed: id })));
+  const many = upsert(Array.from({ length: 4000 }, (_, id) => ({ id, seed: id })));
   replica.logThenApply(many);
   await replica.close();
   const rows = path.join(folder, 'rows', '1');
@@ -664,7 +664,7 @@ test("a record of the log's leaders that is damaged is named", async (t) => {
 
 test('a log that may keep less than it has is shortened in some commits, and tells others that it does not go back any more', async (t) => {
   const replica = await Replica.within(t, specOf(temporaryFolder(t)));
-  const text = 'x'.repeat(20_000);
+  const text = 'x'.repeat(100_000);
   for (let id = 1; id <= 100; id++) replica.logThenApply(upsert([{ id, seed: id, payload: { text } }]));
   const { retention } = replica.store;
   assert.ok(replica.store.stats().walBytes > 2_000_000);

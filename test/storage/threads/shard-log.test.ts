@@ -75,7 +75,7 @@ const failsWith = (code: string) => (error: unknown) => error instanceof TroupeE
 test('the bytes of a write stay those of its caller, who may give them again', async (t) => {
   const pool = await poolOf(t);
   for (const key of ['a/0', 'b/0']) await replicaOf(t, pool, key);
-  const asked = write([put(1), put(2, 'x'.repeat(20_000))]);
+  const asked = write([put(1), put(2, 'x'.repeat(100_000))]);
   const before = asked[1].operations.map((bytes) => bytes.slice());
   const { entries } = await pool.write('a/0', ...asked);
   assert.deepEqual(asked[1].operations, before);
@@ -96,7 +96,7 @@ test('a leader gives its operations tags in the order of the calls, and they are
     pool.write('a/0', ...write([put(1), put(2)], { until: 'logged' })),
     pool.write('a/0', ...write([put(3)], { indexAfter: 99 })),
     pool.write('a/0', ...write([put(4)], { until: 'logged' })),
-    pool.write('a/0', ...write([put(5, 'x'.repeat(20_000))])),
+    pool.write('a/0', ...write([put(5, 'x'.repeat(100_000))])),
   ]);
   assert.deepEqual(
     answers.map(({ entries }) => indexes(entries)),
@@ -147,7 +147,7 @@ test('in the place of an operation that fails, and of what hangs on it, the log 
 test('replicas that take over the entries of another one come to the same points and versions, whatever the parts are', async (t) => {
   const pool = await poolOf(t);
   for (const key of ['a/0', 'b/0', 'c/0']) await replicaOf(t, pool, key);
-  await pool.write('a/0', ...write([put(1), put(2, 'y'.repeat(9000))]));
+  await pool.write('a/0', ...write([put(1), put(2, 'y'.repeat(70_000))]));
   const { last } = await pool.position('a/0');
   // An earlier release logged what failed, too.
   const failing = [put(3), clear(99), put(4), clear(1)].map((operation, at) => ({
@@ -220,11 +220,11 @@ test('a log that is reset goes on behind the given operation, also after it was 
   const pool = await poolOf(t);
   const folder = await replicaOf(t, pool, 'a/0');
   const at = { peer: 9, term: 4, index: 2 };
-  await pool.write('a/0', ...write([put(1, 'x'.repeat(9000)), put(2), put(3, 'x'.repeat(9000))]));
-  await pool.write('a/0', ...write([put(4, 'x'.repeat(9000))], { until: 'logged' }));
+  await pool.write('a/0', ...write([put(1, 'x'.repeat(70_000)), put(2), put(3, 'x'.repeat(9000))]));
+  await pool.write('a/0', ...write([put(4, 'x'.repeat(70_000))], { until: 'logged' }));
   await pool.resetLog('a/0', at);
   assert.deepEqual(await pool.position('a/0'), { last: at, base: at });
-  const { entries } = await pool.write('a/0', ...write([put(5, 'x'.repeat(9000))], { ...at }));
+  const { entries } = await pool.write('a/0', ...write([put(5, 'x'.repeat(70_000))], { ...at }));
   assert.deepEqual(indexes(entries), [3]);
   await pool.closeReplica('a/0');
   await replicaOf(t, pool, 'a/0', undefined, folder);
