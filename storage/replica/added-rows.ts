@@ -21,8 +21,8 @@ interface Added {
   payloadBytes: number;
   /** Rows that are stored. */
   stored: number;
-  /** Records of payloads of rows that are not, and the bytes of these payloads. */
-  readonly waiting: { count: number; bytes: number };
+  /** Payloads of rows that are not. */
+  readonly waiting: { records: number; bytes: number };
   /** Payloads that are not written yet. */
   open: OpenPayloads | null;
 }
@@ -40,7 +40,7 @@ export class AddedRows {
   begin(segment: SegmentRows): void {
     const { rows } = segment;
     if (this.added.has(segment)) return;
-    this.added.set(segment, { from: rows, payloadBytes: 0, stored: rows, waiting: { count: 0, bytes: 0 }, open: null });
+    this.added.set(segment, { from: rows, payloadBytes: 0, stored: rows, waiting: { records: 0, bytes: 0 }, open: null });
   }
 
   /** The last row of a segment has this payload. text: nobody changes it any more. */
@@ -65,7 +65,7 @@ export class AddedRows {
     const { open } = added;
     if (open === null) return;
     this.host.environment.put('payload', rowKey(segment.id, open.from), open.encode());
-    added.waiting.count++;
+    added.waiting.records++;
     added.open = null;
   }
 
@@ -97,7 +97,7 @@ export class AddedRows {
     const chunk = segment.encodeChunk(stored, segment.rows, waiting, VALUE_HEAD_BYTES, valueRoom);
     environment.put('rows', rowKey(segment.id, stored), storeValue(rowFiles, segment.id, chunk));
     added.stored = segment.rows;
-    waiting.count = 0;
+    waiting.records = 0;
     waiting.bytes = 0;
   }
 }

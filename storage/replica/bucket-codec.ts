@@ -14,7 +14,7 @@ import type { Location } from './transaction.js';
 const FORMAT = 1;
 
 /** Payloads go beside the chunk. */
-const NO_PAYLOADS = { count: 0, bytes: 0 };
+const NO_PAYLOADS = { records: 0, bytes: 0 };
 
 interface PackedBuckets {
   readonly format: number;

@@ -42,8 +42,9 @@ const BLOCK_WORDS = DELETED_BLOCK_ROWS / 32;
 /** For each vector with a variable number of items, by name, the number that a row brings. */
 export type RowItems = ReadonlyMap<string, number>;
 
+/** Payloads of some rows. */
 export interface RowPayloads {
-  readonly count: number;
+  readonly records: number;
   readonly bytes: number;
 }
 
@@ -241,9 +242,10 @@ export class SegmentRows {
 
   /** As `setPayloadRecord` for all rows. firsts: first rows of all records, ascending. */
   loadPayloadRecords(firsts: readonly number[]): void {
-    for (const [at, from] of firsts.entries())
-      for (let row = Math.min(this.rows, firsts[at + 1] ?? this.rows, from + RECORD_ROWS_MAX) - 1; row >= from; row--)
-        this.setPayloadRecord(row, from);
+    for (const [at, from] of firsts.entries()) {
+      const end = Math.min(this.rows, firsts[at + 1] ?? this.rows, from + RECORD_ROWS_MAX);
+      for (let row = from; row < end; row++) this.setPayloadRecord(row, from);
+    }
   }
 
   /** Bytes of the payloads of all rows. */
@@ -394,19 +396,19 @@ export class SegmentRows {
 
   // ---------------------------------------------------------------- chunks
 
-  /** The stored form of the rows from..to, after `reserve` free bytes. payloads: number of rows with a payload, and the bytes of these. */
+  /** The stored form of the rows from..to, after `reserve` free bytes. */
   encodeChunk(from: number, to: number, payloads: RowPayloads, reserve: number, room: (bytes: number) => Uint8Array): Uint8Array {
     const rows = to - from;
     const vectors = this.columns.reduce((sum, column) => sum + column.chunkBytes(from, to, align8), 0);
     const bytes = room(reserve + CHUNK_HEAD_BYTES + align8(rows) + rows * 24 + vectors);
-    new Uint32Array(bytes.buffer, reserve, 4).set([rows, payloads.count, this.columns.length, Math.min(payloads.bytes, 0xffff_ffff)]);
+    new Uint32Array(bytes.buffer, reserve, 4).set([rows, payloads.records, this.columns.length, Math.min(payloads.bytes, 0xffff_ffff)]);
     const chunk = new ChunkWriter(bytes, reserve + CHUNK_HEAD_BYTES);
     for (const part of this.rowParts(from, rows)) chunk.put(part);
     for (const column of this.columns) column.write(chunk, from, to);
     return bytes;
   }
 
-  /** Appends the rows of a stored chunk. Returns the number of rows with a payload; null if the chunk does not fit this segment. */
+  /** Appends the rows of a stored chunk. Returns the number of records of their payloads; null if the chunk does not fit this segment. */
   loadChunk(bytes: Uint8Array): number | null {
     if (bytes.length < CHUNK_HEAD_BYTES) return null;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
