@@ -6,7 +6,7 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
-import { afterPrefix } from '../disk/lmdb-tables.js';
+import { afterPrefix, KEY_BYTES_MAX } from '../disk/lmdb-tables.js';
 import { openIndexOf } from '../segment/index/open.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { canArriveLater, staysOnDisk } from '../segment/residence.js';
@@ -34,6 +34,8 @@ import { decodeStale, STALE_KEY } from './stale.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
 import { decodeUnfinished, UNFINISHED_KEY } from './unfinished.js';
 
+const FIRST_KEY = Uint8Array.of(0);
+const LAST_KEY = Buffer.alloc(KEY_BYTES_MAX, 0xff);
 const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };
 
 /** Writes the records of a new environment. */
@@ -73,6 +75,8 @@ export async function loadReplica(
   const manifest = decodeManifest(environment.get('meta', MANIFEST_KEY) ?? new Uint8Array(0));
   const segments: SegmentRows[] = [];
   const repairs: ((transaction: Transaction) => void)[] = [];
+  // A damaged page can hide records without any other sign: filters would find less. New ones might be hidden there, too.
+  if (environment.count('index', FIRST_KEY, LAST_KEY) !== environment.entryCount('index')) throw damagedRecord('index');
   try {
     for (const described of manifest.segments) {
       if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, on));
@@ -149,13 +153,13 @@ function loadAppendable(
   segment.statedCapacity = described.capacity;
   segment.deferred = described.deferred ?? false;
   const prefix = segmentPrefix(described.id);
-  let payloads = 0;
+  let records = 0;
   for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {
     const name = `rows/${described.id}/${segment.rows}`;
     if (Buffer.compare(key, rowKey(described.id, segment.rows)) !== 0) throw damagedRecord(name);
     const added = segment.loadChunk(loadValue(rowFiles, value, name, `rows of segment ${described.id} from ${segment.rows} on`));
     if (added === null) throw damagedRecord(name);
-    payloads += added;
+    records += added;
   }
   if (segment.rows !== rows) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
   // A key that was damaged may name a row that the segment does not have, or another one.
@@ -164,7 +168,7 @@ function loadAppendable(
     const record = environment.peek('payload', rowKey(described.id, from));
     return record !== undefined && mayLieAt(described.id, from, record);
   };
-  if (payloads !== firsts.length || !firsts.every(isAtItsKey)) throw damagedRecord(`payload/${described.id}`);
+  if (records !== firsts.length || !firsts.every(isAtItsKey)) throw damagedRecord(`payload/${described.id}`);
   segment.loadPayloadRecords(firsts);
   segment.dropVectors(described.dropped ?? []);
   loadDeletions(environment, segment);

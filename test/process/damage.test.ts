@@ -22,9 +22,9 @@ import {
 } from './support.js';
 
 const DIM = 16;
-const POINTS = 1500;
-/** Written after the index was built: they stay in the appendable segment. */
-const LATE_POINTS = 100;
+const POINTS = 2200;
+/** Written after the index was built: they stay in the appendable segment, and are so many that they have files of their own. */
+const LATE_POINTS = 800;
 const GROUPS = 10;
 const DATABASE_FLIPS = 4;
 
@@ -88,7 +88,7 @@ async function prepare(t: TestContext, folder: string): Promise<void> {
   const { client, end } = await nodeFor(t, { folder });
   await client.result('PUT', '/collections/c', {
     vectors: { size: DIM, distance: 'Euclid' },
-    optimizers_config: { indexing_threshold: 40, default_segment_number: 1 },
+    optimizers_config: { indexing_threshold: 80, default_segment_number: 1 },
   });
   await client.result('PUT', '/collections/c/index?wait=true', { field_name: 'group', field_schema: 'integer' });
   const points = allPoints();

@@ -9,6 +9,7 @@ import type { FieldCondition, GeoArea, GeoPoint, Match } from '../../../protocol
 import { emptyBits } from '../../../query/filter/bits.js';
 import { areaTest } from '../../../query/geo/area.js';
 import { Environment } from '../../../storage/disk/lmdb.js';
+import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
 import { seeded } from '../../query/property.js';
 import { testSeed } from '../../seed.js';
 import { Replica, specOf, temporaryFolder, upsert } from './support.js';
@@ -220,6 +221,29 @@ test('a damaged record of new terms, a damaged leaf and one of another place hav
     assert.deepEqual(Object.fromEntries(replica.store.stats().fieldPoints), { s: 1600, n: 1600 });
     await replica.close();
   }
+});
+
+test('a damaged page that hides index records without any other sign makes no filter find less: the replica is not opened', async (t) => {
+  const folder = temporaryFolder(t);
+  const before = await Replica.open(specOf(folder));
+  before.apply({ kind: 'createFieldIndex', field: 's', schema: { type: 'keyword' } });
+  // More than goes on in the first record.
+  before.apply(upsert(Array.from({ length: 300 }, (_, id) => ({ id, seed: 1, payload: { s: `${LONG.slice(0, 30)} ${id}` } }))));
+  before.apply(upsert([{ id: 300, seed: 1, payload: { s: 'last' } }]));
+  await before.close();
+  const file = path.join(folder, 'lmdb', 'data.mdb');
+  const bytes = readFileSync(file);
+  // Segment, 0, number of the record; LMDB has the length of a key before it. Its page says at 20 where its list of records ends.
+  const key = Buffer.from('0a00 00000001 0000 00000001'.replaceAll(' ', ''), 'hex');
+  let hidden = 0;
+  for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at + 1), hidden++) {
+    const listEnd = Math.floor(at / 4096) * 4096 + 20;
+    bytes.writeUInt16LE(bytes.readUInt16LE(listEnd) - 2, listEnd);
+  }
+  assert.ok(hidden > 0);
+  writeFileSync(file, bytes);
+  await assert.rejects(Replica.open(specOf(folder)), { code: 'storage', detail: /record `index` is damaged/ });
+  assert.match((await verifyReplicas([folder])).get(folder) ?? 'sound', /record `index` is damaged/);
 });
 
 test('a replica of a former format gets its indexes of appendable rows anew, and the format of this release', async (t) => {
