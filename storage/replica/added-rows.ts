@@ -4,7 +4,7 @@ import { invariant } from '../../protocols/invariant.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
 import { rowKey, VALUE_HEAD_BYTES } from '../wal/records.js';
-import { storeValue, valueRoom } from '../wal/stored-value.js';
+import { ROWS_INLINE_BYTES_MAX, storeValue, valueRoom } from '../wal/stored-value.js';
 import { OpenPayloads } from './payload-records.js';
 import type { SegmentRows } from './segment-rows.js';
 
@@ -94,8 +94,8 @@ export class AddedRows {
     if (segment.rows === stored) return;
     this.writePayloads(segment, added);
     const { environment, rowFiles } = this.host;
-    const chunk = segment.encodeChunk(stored, segment.rows, waiting, VALUE_HEAD_BYTES, valueRoom);
-    environment.put('rows', rowKey(segment.id, stored), storeValue(rowFiles, segment.id, chunk));
+    const chunk = segment.encodeChunk(stored, segment.rows, waiting, VALUE_HEAD_BYTES, (bytes) => valueRoom(bytes, ROWS_INLINE_BYTES_MAX));
+    environment.put('rows', rowKey(segment.id, stored), storeValue(rowFiles, segment.id, chunk, ROWS_INLINE_BYTES_MAX));
     added.stored = segment.rows;
     waiting.records = 0;
     waiting.bytes = 0;

@@ -28,7 +28,7 @@ import {
   withOperation,
 } from './log-tags.js';
 import { decodeValue, headBytes, operationKey, operationOfKey, timeOfValue } from './records.js';
-import { isInline, loadValue, storeValue, valueRoom } from './stored-value.js';
+import { isInline, loadValue, OPERATION_INLINE_BYTES_MAX, storeValue, valueRoom } from './stored-value.js';
 
 const FIRST_KEY = operationKey(0);
 const LAST_KEY = Buffer.alloc(9, 0xff);
@@ -149,9 +149,10 @@ export class WriteAheadLog {
     const before = this.changedTags ?? this.tags;
     const tags = withOperation(before, by, operation);
     if (tags !== before) this.changedTags = before.runs.length > 0 ? tags : { ...tags, base: this.base };
-    const value = encodeUpdate(logged, headBytes(timeMs), valueRoom);
-    const file = isInline(value) ? null : this.fileFor(operation, capacity);
-    this.environment.put('wal', operationKey(operation), storeValue(this.files, file ?? 0, value, timeMs));
+    const value = encodeUpdate(logged, headBytes(timeMs), (bytes) => valueRoom(bytes, OPERATION_INLINE_BYTES_MAX));
+    const file = isInline(value, OPERATION_INLINE_BYTES_MAX) ? null : this.fileFor(operation, capacity);
+    const record = storeValue(this.files, file ?? 0, value, OPERATION_INLINE_BYTES_MAX, timeMs);
+    this.environment.put('wal', operationKey(operation), record);
     this.appended.push({ operation, bytes: value.length + RECORD_COST_BYTES, file });
   }
 
