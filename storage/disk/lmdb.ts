@@ -288,7 +288,8 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
    * Returns how many were removed: fewer than `countMax` says that none is left.
    */
   removeRange(database: Name, from: Uint8Array, to: Uint8Array, countMax: number): number {
-    const keys = [...this.tables[database].getKeys({ start: from, end: to, limit: countMax })];
+    const keys: Uint8Array[] = [];
+    for (const key of this.tables[database].getKeys({ start: from, end: to, limit: countMax })) keys.push(key);
     for (const key of keys) this.remove(database, key);
     return keys.length;
   }
@@ -334,11 +335,6 @@ export class Environment<Name extends string = DatabaseName> implements Reading<
 
   floor(database: Name, from: Uint8Array, key: Uint8Array): LmdbEntry | undefined {
     return floorOf(this.tables[database].getRange({ start: key, reverse: true, limit: 1 }), from);
-  }
-
-  /** Keys with `from <= key < to`, in order. Go through all of them. */
-  keys(database: Name, from: Uint8Array, to: Uint8Array): Iterable<Uint8Array> {
-    return this.tables[database].getKeys({ start: from, end: to });
   }
 
   /** Entries with `from <= key < to`. */

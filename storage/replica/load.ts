@@ -6,7 +6,7 @@
 import { TroupeError } from '../../protocols/errors.js';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
-import { afterPrefix, KEY_BYTES_MAX } from '../disk/lmdb-tables.js';
+import { afterPrefix } from '../disk/lmdb-tables.js';
 import { openIndexOf } from '../segment/index/open.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { canArriveLater, staysOnDisk } from '../segment/residence.js';
@@ -34,8 +34,8 @@ import { decodeStale, STALE_KEY } from './stale.js';
 import type { ReplicaShape, Transaction } from './transaction.js';
 import { decodeUnfinished, UNFINISHED_KEY } from './unfinished.js';
 
-const FIRST_KEY = Uint8Array.of(0);
-const LAST_KEY = Buffer.alloc(KEY_BYTES_MAX, 0xff);
+/** That of all keys. */
+const NO_PREFIX = new Uint8Array(0);
 const EMPTY_MANIFEST: Manifest = { segments: [], fields: [], nextSegment: 1, nextField: 1, dropped: [] };
 
 /** Writes the records of a new environment. */
@@ -76,7 +76,7 @@ export async function loadReplica(
   const segments: SegmentRows[] = [];
   const repairs: ((transaction: Transaction) => void)[] = [];
   // A damaged page can hide records without any other sign: filters would find less. New ones might be hidden there, too.
-  if (environment.count('index', FIRST_KEY, LAST_KEY) !== environment.entryCount('index')) throw damagedRecord('index');
+  if (environment.count('index', NO_PREFIX, afterPrefix(NO_PREFIX)) !== environment.entryCount('index')) throw damagedRecord('index');
   try {
     for (const described of manifest.segments) {
       if (described.kind === 'sealed') segments.push(await loadSealedSegment(environment, spec, described, manifest.fields, on));
@@ -163,12 +163,10 @@ function loadAppendable(
   }
   if (segment.rows !== rows) throw damagedRecord(`rows/${described.id}/${segment.rows}`);
   // A key that was damaged may name a row that the segment does not have, or another one.
-  const firsts = Array.from(environment.keys('payload', prefix, rowKey(described.id, segment.rows)), rowOfKey);
-  const isAtItsKey = (from: number): boolean => {
-    const record = environment.peek('payload', rowKey(described.id, from));
-    return record !== undefined && mayLieAt(described.id, from, record);
-  };
-  if (records !== firsts.length || !firsts.every(isAtItsKey)) throw damagedRecord(`payload/${described.id}`);
+  const firsts: number[] = [];
+  for (const { key, value } of environment.range('payload', prefix, rowKey(described.id, segment.rows)))
+    if (mayLieAt(described.id, rowOfKey(key), value)) firsts.push(rowOfKey(key));
+  if (records !== firsts.length) throw damagedRecord(`payload/${described.id}`);
   segment.loadPayloadRecords(firsts);
   segment.dropVectors(described.dropped ?? []);
   loadDeletions(environment, segment);
@@ -182,7 +180,7 @@ function loadAppendable(
 function loadDeletions(environment: Environment, segment: SegmentRows): void {
   const prefix = segmentPrefix(segment.id);
   for (const { key, value } of environment.range('deleted', prefix, afterPrefix(prefix))) {
-    segment.loadDeletedBlock(Buffer.from(key).readUInt32BE(4), value);
+    segment.loadDeletedBlock(rowOfKey(key), value);
   }
 }
 

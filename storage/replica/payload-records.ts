@@ -53,10 +53,10 @@ export class OpenPayloads {
     this.bytes += text.length;
   }
 
-  /** The text of a row from `from` on; undefined for an empty payload. */
-  text(row: number): Uint8Array | undefined {
-    const text = this.texts[row - this.from];
-    return text === undefined || text.length === 0 ? undefined : text;
+  /** The text of a row from `from` on, `{}` for an empty payload. */
+  text(row: number): Uint8Array {
+    const text = this.texts[row - this.from] ?? NO_TEXT;
+    return text.length === 0 ? EMPTY_PAYLOAD : text;
   }
 
   /** The record; valid until the next one is encoded. */

@@ -278,7 +278,7 @@ export class Transaction {
   private storedPayload({ row, segment }: Location): Uint8Array {
     if (!segment.isAppendable) return readPayloadText(segment.handle, row);
     const open = this.added.openPayloads(segment);
-    return open !== null && row >= open.from ? (open.text(row) ?? EMPTY_PAYLOAD) : this.payloads.text(segment.handle, row);
+    return open !== null && row >= open.from ? open.text(row) : this.payloads.text(segment.handle, row);
   }
 
   payload(location: Location): Payload {
