@@ -26,7 +26,7 @@
  * 7. *merge*: after 5 quiet seconds, more sealed segments than `default_segment_number` (0: CPUs): the smallest ones,
  *    three or more, unless the largest of them is over four times the others together (copying it would cost
  *    more than the walk it saves). Where the collection names a number, full appendable segments count too, however small,
- *    and are merged among themselves. While a paced stream runs, four segments or more, each of them as large as all smaller
+ *    and are merged among themselves. While a paced stream runs, eight segments or more, each of them as large as all smaller
  *    ones together at most, are merged at once, one such merge at a time.
  * 8. *merge* in a long pause: the rows without a graph join the smallest segment of up to a thousand times their size,
  *    and the sealed segments that are left are merged into one, from the smallest up while each is at most sixteen times the others together (but
@@ -125,7 +125,7 @@ const PACED_BYTES_PER_CPU = 1.25e6;
 /** Rows of a stream gather for so long at least. */
 const PACED_GATHER_MS = 4000;
 /** Segments that a merge beside a stream takes at least. */
-const STREAM_MERGE_MIN = 4;
+const STREAM_MERGE_MIN = 8;
 
 /** Rows below the threshold wait for so long without a write, or gather for so long, until they are indexed beside others. */
 const REST_QUIET_MS = 5000;

@@ -173,18 +173,20 @@ test('a paced stream is indexed as soon as its rows exceed the threshold, beside
   assert.equal(plan(beside, { quietMs: 0, gatheredMs: 500, running: [1, 2] }), 'nothing to do');
 });
 
-test('what a paced stream leaves is merged while it runs: four segments, none larger than the smaller ones together, one merge at a time', () => {
+test('what a paced stream leaves is merged while it runs: eight segments, none larger than the smaller ones together, one merge at a time', () => {
   const stream = (sizes: number[], scene: Scene = {}) =>
-    plan([...sizes.map((rows, id) => segment(id + 1, rows)), active(9, 2000)], { quietMs: 0, gatheredMs: 1000, ...scene });
-  assert.equal(stream([12_000, 12_000, 12_000]), 'look again in 5000 ms: merge waits for the upload to pause');
-  assert.equal(stream([12_000, 12_000, 12_000, 12_000]), 'merge: 1 + 2 + 3 + 4 to one segment with a graph');
-  assert.equal(stream([48_000, 12_000, 12_000, 12_000, 12_000]), 'merge: 1 + 2 + 3 + 4 + 5 to one segment with a graph');
-  assert.equal(stream([49_000, 12_000, 12_000, 12_000, 12_000]), 'merge: 2 + 3 + 4 + 5 to one segment with a graph');
-  assert.equal(stream([12_000, 12_000, 12_000, 12_000], { merging: true, running: [7] }), 'nothing to do');
-  const named = (default_segment_number: number) => stream([12_000, 12_000, 12_000, 12_000], { optimizers: { default_segment_number } });
-  assert.equal(named(1), 'merge: 1 + 2 + 3 + 4 to one segment with a graph');
+    plan([...sizes.map((rows, id) => segment(id + 1, rows)), active(19, 2000)], { quietMs: 0, gatheredMs: 1000, ...scene });
+  const equal = (count: number) => Array.from({ length: count }, () => 12_000);
+  assert.equal(stream(equal(7)), 'look again in 5000 ms: merge waits for the upload to pause');
+  const eight = 'merge: 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 to one segment with a graph';
+  assert.equal(stream(equal(8)), eight);
+  assert.equal(stream([84_000, ...equal(7)]), eight);
+  assert.equal(stream([85_000, ...equal(7)]), 'look again in 5000 ms: merge waits for the upload to pause');
+  assert.equal(stream(equal(8), { merging: true, running: [7] }), 'nothing to do');
+  const named = (default_segment_number: number) => stream(equal(8), { optimizers: { default_segment_number } });
+  assert.equal(named(1), eight);
   assert.equal(named(2), 'look again in 5000 ms: merge waits for the upload to pause');
-  const uploading = [1, 2, 3, 4].map((id) => segment(id, 12_000));
+  const uploading = equal(8).map((rows, id) => segment(id + 1, rows));
   assert.equal(
     plan([...uploading, active(9, 21_000)], { quietMs: 0, gatheredMs: 1000 }),
     'look again in 300 ms: indexing waits for the upload to pause',
