@@ -38,8 +38,11 @@ const MADV_HUGEPAGE = 14;
 const POSIX_FADV_WILLNEED = 3;
 /** Source: mmap(2), the same on each processor that Node.js runs on. */
 const PROT_READ = 1;
+const PROT_WRITE = 2;
 const MAP_PRIVATE = 2;
 const MAP_FIXED = 16;
+const MAP_ANONYMOUS = 32;
+const MAP_NORESERVE = 0x4000;
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
 /** Gives back what the C library keeps of freed blocks, and pages of the program. Null where the process cannot. */
@@ -108,6 +111,20 @@ export function filePages(): FilePages | null {
     letGo(part) {
       madvise(startOf(part), BigInt(part.bytes), MADV_DONTNEED);
     },
+  };
+}
+
+/**
+ * Leaves nothing in a part of a buffer that nobody will read any more: neither memory nor pages of files, so that removed ones leave the disk. Null where the
+ * process cannot.
+ */
+export function memoryEmptier(): ((part: FilePart) => void) | null {
+  const library = openLibrary();
+  if (library === null) return null;
+  const { addressOf, functions } = library;
+  const flags = MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS | MAP_NORESERVE;
+  return ({ buffer, bytes, offset }) => {
+    functions.mmap(addressOf(buffer) + BigInt(offset), BigInt(bytes), PROT_READ | PROT_WRITE, flags, -1, 0n);
   };
 }
 

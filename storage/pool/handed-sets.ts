@@ -3,7 +3,7 @@
  * may free it.
  */
 
-import { freesMemory, type SegmentSet } from '../segment/handle.js';
+import { freedBytes, type SegmentSet } from '../segment/handle.js';
 import type { Attach, ReplicaKey, Sleeping, ToReader } from '../threads/messages.js';
 import { SentSets } from '../threads/sent-sets.js';
 
@@ -16,17 +16,19 @@ export interface ReaderThreads {
 }
 
 export interface HandedSetsEvents {
-  /** Every reader has dropped the sets of a replica before `generation`. frees: whether memory went with them. */
-  retired(key: ReplicaKey, generation: number, frees: boolean): void;
-  /** Messages that passed through this thread referred to memory that is gone now. */
-  collectSoon(): void;
+  /** Every reader has dropped the sets of a replica before `generation`. freed: bytes that a collection frees now. */
+  retired(key: ReplicaKey, generation: number, freed: number): void;
+  /** Messages that passed through this thread referred to memory that is gone now. freed: bytes that a collection frees. */
+  collectSoon(freed?: number): void;
+  /** Whether the memories of segments that every reader has dropped are emptied. */
+  readonly empties: boolean;
 }
 
 interface ReplicaSets {
   /** Sets that readers may need, by generation, oldest first. */
   attaches: Attach[];
-  /** Readers that have not answered the retirement below this generation, and whether it frees memory. */
-  readonly retiring: Map<number, { readonly readers: Set<number>; readonly frees: boolean }>;
+  /** Readers that have not answered the retirement below this generation, and how much a collection frees then. */
+  readonly retiring: Map<number, { readonly readers: Set<number>; readonly freed: number }>;
   /** Whether readers have dropped sets of an earlier opening since the last retirement. */
   hasOutlived: boolean;
   /** Null while it is awake. */
@@ -123,16 +125,18 @@ export class HandedSets {
   retireBefore(key: ReplicaKey, generation: number): void {
     const sets = this.sets.get(key);
     if (sets === undefined) return;
-    const frees = sets.hasOutlived || freesMemory(setsOf(sets, false, generation), setsOf(sets, true, generation));
+    // Nobody empties memories of an earlier opening.
+    const outlived = sets.hasOutlived ? Number.POSITIVE_INFINITY : 0;
+    const freed = outlived + freedBytes(setsOf(sets, false, generation), setsOf(sets, true, generation), this.on.empties);
     sets.attaches = sets.attaches.filter((attach) => attach.set.generation >= generation);
     sets.hasOutlived = false;
     const readers = this.threads.indicesUp();
     if (readers.size === 0) {
-      this.on.retired(key, generation, frees);
+      this.on.retired(key, generation, freed);
       return;
     }
-    sets.retiring.set(generation, { readers, frees });
-    this.threads.postAll({ kind: 'retire', key, generation, frees });
+    sets.retiring.set(generation, { readers, freed });
+    this.threads.postAll({ kind: 'retire', key, generation, freed });
   }
 
   /** Its writer is lost: nobody waits for what is being retired. */
@@ -182,12 +186,12 @@ export class HandedSets {
     const sets = this.sets.get(key);
     const waiting = sets?.retiring.get(generation);
     if (sets === undefined || waiting === undefined) return;
-    const { frees, readers } = waiting;
+    const { freed, readers } = waiting;
     readers.delete(reader);
     if (readers.size > 0) return;
     sets.retiring.delete(generation);
-    this.on.retired(key, generation, frees);
-    if (frees) this.on.collectSoon();
+    this.on.retired(key, generation, freed);
+    if (freed > 0) this.on.collectSoon(freed);
   }
 
   noteDetached(reader: number, key: ReplicaKey): void {

@@ -171,7 +171,7 @@ export class EnginePool implements ShardLogPort {
         ledger,
       },
       {
-        retired: (key, generation, frees) => this.writerPool.retired(key, generation, frees),
+        retired: (key, generation, freed) => this.writerPool.retired(key, generation, freed),
         wake: (keys) => this.writerPool.wake(keys),
         watchDeadline,
         tellWorker,

@@ -11,6 +11,7 @@ import { addUsage } from '../../protocols/model/usage.js';
 import { HEAVY_BODY_BYTES, HEAVY_WRITE_BYTES } from '../../query/effort.js';
 import { takeTold } from '../explain/told.js';
 import type { SharedLedger } from '../memory/shared-ledger.js';
+import { memoryEmptier } from '../memory/system-calls.js';
 import type { CacheUse } from '../reader/cache-uses.js';
 import { lackAsUnavailable } from '../reader/lack.js';
 import type { SeenScan } from '../reader/seen-scans.js';
@@ -78,8 +79,8 @@ export interface ReaderPoolOptions {
 }
 
 export interface ReaderPoolEvents {
-  /** Every reader has dropped the sets of a replica before `generation`. frees: whether memory went with them. */
-  retired(key: ReplicaKey, generation: number, frees: boolean): void;
+  /** Every reader has dropped the sets of a replica before `generation`. freed: as in `HandedSetsEvents`. */
+  retired(key: ReplicaKey, generation: number, freed: number): void;
   /** Resolves when these replicas are awake. Errors: `unavailable` where one is not open; what its opening throws, as its writer says it. */
   wake(keys: readonly ReplicaKey[]): Promise<void>;
   /** A read has this deadline (`steadyNowMs()`): `expire` should run then. */
@@ -198,8 +199,12 @@ export class ReaderPool {
       },
     );
     this.sets = new HandedSets(this.slots, {
-      retired: (key, generation, frees) => on.retired(key, generation, frees),
-      collectSoon: () => this.garbage.soon(),
+      retired: (key, generation, freed) => on.retired(key, generation, freed),
+      collectSoon: (freed) => this.garbage.soon(freed),
+      // Asked for when it is needed, as a start has no time for it.
+      get empties() {
+        return memoryEmptier() !== null;
+      },
     });
     const more = () => new MoreTime((index) => this.slots.waitedMs(index), (STARVED_TIMES_MAX - 1) * this.stuckGraceMs);
     this.moreForReads = more();

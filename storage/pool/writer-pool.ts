@@ -389,9 +389,9 @@ export class WriterPool {
   }
 
   /** Every reader has dropped the replica's sets before `generation`: its writer may free what only they used (View-V4). */
-  retired(key: ReplicaKey, generation: number, frees: boolean): void {
+  retired(key: ReplicaKey, generation: number, freed: number): void {
     const replica = this.replicas.get(key);
-    if (replica !== undefined) this.slots.post(replica.writer, { kind: 'retired', key, generation, frees });
+    if (replica !== undefined) this.slots.post(replica.writer, { kind: 'retired', key, generation, freed });
   }
 
   /** Answers `timeout` to calls whose deadline has come, and returns the next deadline. */

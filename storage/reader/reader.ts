@@ -202,7 +202,7 @@ export class Reader {
         return;
       case 'retire':
         this.replicas.get(message.key)?.retire(message.generation);
-        if (message.frees) this.garbage.soon();
+        if (message.freed > 0) this.garbage.soon(message.freed);
         this.post({ kind: 'retired', key: message.key, generation: message.generation });
         return;
       case 'detach':

@@ -7,7 +7,8 @@ import { rmSync } from 'node:fs';
 import type { AppendFolder } from '../disk/append-file.js';
 import type { Environment } from '../disk/lmdb.js';
 import { afterPrefix } from '../disk/lmdb-tables.js';
-import type { SegmentHandle } from '../segment/handle.js';
+import type { FilePart } from '../memory/system-calls.js';
+import { pagesOf, type SegmentHandle } from '../segment/handle.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
 import { MANIFEST_KEY, segmentPrefix } from '../wal/records.js';
 import { encodeManifest, type Manifest } from './manifest.js';
@@ -35,6 +36,7 @@ export class RetiredSegments {
   private readonly purging: number[];
   /** All readers have dropped the sets before this generation. */
   private generation = 0;
+  private empty: ((part: FilePart) => void) | null = null;
 
   constructor(private readonly host: RetiredSegmentsHost) {
     this.purging = [...host.manifest.dropped];
@@ -45,12 +47,13 @@ export class RetiredSegments {
     this.retiring.push(...handles.map((handle) => ({ generation, handle })));
   }
 
-  /** All readers have dropped the sets before `generation`. */
-  seen(generation: number): void {
+  /** All readers have dropped the sets before `generation`. empty: see `memoryEmptier`. */
+  seen(generation: number, empty: ((part: FilePart) => void) | null): void {
     this.generation = generation;
+    this.empty = empty;
   }
 
-  /** Removes the files of segments that only dropped sets had. */
+  /** Removes the files of segments that only dropped sets had, and empties their memories. */
   remove(): void {
     const kept: RetiredSegment[] = [];
     for (const retired of this.retiring) {
@@ -61,6 +64,8 @@ export class RetiredSegments {
       }
       if (handle.kind === 'sealed') removeSealed(handle);
       else this.host.rowFiles.remove(handle.id);
+      const pages = this.empty && pagesOf(handle);
+      if (pages !== null) this.empty?.(pages);
       this.purging.push(handle.id);
     }
     this.retiring = kept;

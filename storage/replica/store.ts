@@ -15,7 +15,7 @@ import { initChecksum } from '../disk/checksum.js';
 import { syncFolderNow } from '../disk/file.js';
 import { checkFormat, markMade } from '../disk/format-marker.js';
 import type { Environment } from '../disk/lmdb.js';
-import type { FilePages } from '../memory/system-calls.js';
+import type { FilePages, FilePart } from '../memory/system-calls.js';
 import type { SegmentSet } from '../segment/handle.js';
 import { tendOriginals } from '../segment/mapped-originals.js';
 import { closeSegmentFiles } from '../segment/payload-file.js';
@@ -546,9 +546,9 @@ export class ReplicaStore implements TransactionHost, OperationsHost, ReplicaLog
     this.shape = { ...this.shape, manifest };
   }
 
-  /** All readers have dropped the sets before `generation`: segments that only these had are removed. */
-  retired(generation: number): void {
-    this.retiring.seen(generation);
+  /** All readers have dropped the sets before `generation`: segments that only these had are removed. empty: see `memoryEmptier`. */
+  retired(generation: number, empty: ((part: FilePart) => void) | null = null): void {
+    this.retiring.seen(generation, empty);
     // A checkpoint that is being made may point at them.
     if (this.copying === null) this.retiring.remove();
   }

@@ -1,7 +1,8 @@
 /** What the threads of a node pass around when they speak of a segment. */
 
 import type { FieldSchema } from '../../protocols/model/collection.js';
-import type { SegmentLayout } from './layout.js';
+import type { FilePart } from '../memory/system-calls.js';
+import { PLACE_BYTES, type SegmentLayout, wholePages } from './layout.js';
 import type { CommonMemory } from './shared-memory.js';
 
 /** A sealed segment's index of one payload field; its bytes are the file's (see `index/`). */
@@ -46,21 +47,45 @@ export interface SegmentSet {
   readonly segments: readonly SegmentHandle[];
 }
 
+/** What stays of a memory that was emptied (`memoryEmptier`) until its object is collected: what lies beside whole pages. */
+const EMPTIED_BYTES = PLACE_BYTES;
+
 /**
- * Whether dropping these sets frees memory: whether they have a segment, or an index or payloads of one, that none of the kept sets has. A set
- * that only got one more segment frees nothing.
+ * Bytes that only a collection of garbage frees once these sets are dropped: of segments, and of indexes and payloads of them, that none of the kept sets has. A set
+ * that only got one more segment frees nothing: 0. isEmptied: whether the memories of segments are emptied then.
  */
-export function freesMemory(dropped: readonly SegmentSet[], kept: readonly SegmentSet[]): boolean {
-  const needed = new Set(kept.flatMap(memoriesOf));
-  return dropped.flatMap(memoriesOf).some((memory) => !needed.has(memory));
+export function freedBytes(dropped: readonly SegmentSet[], kept: readonly SegmentSet[], isEmptied: boolean): number {
+  const needed = new Set(kept.flatMap((set) => memoriesOf(set).map(({ name }) => name)));
+  const freed = new Map<string, number>();
+  for (const { bytes, isOwn, name } of dropped.flatMap(memoriesOf))
+    if (!needed.has(name)) freed.set(name, isOwn && isEmptied ? EMPTIED_BYTES : bytes);
+  return [...freed.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** A name for each memory of a set. Handles that came by messages share a memory without being the same objects. */
-function memoriesOf({ segments }: SegmentSet): string[] {
-  return segments.flatMap(({ fieldIndexes, id, payloadBytes, sparseIndexes }) => [
-    `${id}`,
-    ...(payloadBytes === null ? [] : [`${id} payloads`]),
-    ...fieldIndexes.map(({ buffer, field }) => `${id} field ${buffer.byteLength} ${field}`),
-    ...sparseIndexes.map(({ buffer, name }) => `${id} sparse ${buffer.byteLength} ${name}`),
+/** The whole pages of a segment's memory; null: none. */
+export function pagesOf({ common, layout, memory }: SegmentHandle): FilePart | null {
+  const { buffer } = memory;
+  const pages = common === undefined ? wholePages(0, buffer.byteLength) : wholePages(layout.base, layout.bytes);
+  return pages && { buffer, ...pages };
+}
+
+interface SetMemory {
+  /** Handles that came by messages share a memory without being the same objects. */
+  readonly name: string;
+  readonly bytes: number;
+  /** It is the segment's, and not that of an index or of payloads. */
+  readonly isOwn: boolean;
+}
+
+function memoriesOf({ segments }: SegmentSet): SetMemory[] {
+  return segments.flatMap(({ fieldIndexes, id, layout, payloadBytes, sparseIndexes }) => [
+    { name: `${id}`, bytes: layout.bytes, isOwn: true },
+    ...(payloadBytes === null ? [] : [beside(`${id} payloads`, payloadBytes)]),
+    ...fieldIndexes.map(({ buffer, field }) => beside(`${id} field ${buffer.byteLength} ${field}`, buffer)),
+    ...sparseIndexes.map(({ buffer, name }) => beside(`${id} sparse ${buffer.byteLength} ${name}`, buffer)),
   ]);
+}
+
+function beside(name: string, { byteLength }: SharedArrayBuffer): SetMemory {
+  return { name, bytes: byteLength, isOwn: false };
 }

@@ -1,7 +1,7 @@
 /**
  * Frees memory that nothing refers to any more. A segment's memory is freed with the last object that refers to it, in any thread, and such an
  * object is so small that no thread would hurry to collect it (measured: 80 MB stayed after each rebuild of 20k × 784, until a collection in
- * every thread that had seen the segment).
+ * every thread that had seen the segment). Where the process can empty such a memory (`memory/system-calls.ts`), little is left to free.
  *
  * A full collection stops its thread for some milliseconds per 10 MB of heap, so a thread runs few: one serves all segments that went within
  * the pause, however many replicas they were of. The main thread's heap grows with the number of collections (0.2 to 0.45 s of stop with 5,000), so
@@ -19,9 +19,15 @@ const TURN_MS = 100;
 const TURNS = 8;
 /** Least time from the end of one collection to the next one. */
 const PAUSE_MS = 2000;
+/** The same where less than this would be freed: a stream of points has segments go every few seconds, whose memories are emptied (`memoryEmptier`). */
+const LEFT_PAUSE_MS = 30_000;
+const LEFT_BYTES_MAX = 16 << 20;
 
 export class GarbageCollector {
   private timer: NodeJS.Timeout | null = null;
+  private dueMs = 0;
+  /** What the collection that is due frees. */
+  private leftBytes = 0;
   private lastMs = Number.NEGATIVE_INFINITY;
 
   /** run: a full collection. later: runs a function after a delay in milliseconds; nowMs: of a clock that is never set. turn: of this thread. */
@@ -32,16 +38,24 @@ export class GarbageCollector {
     private readonly turn = threadId % TURNS,
   ) {}
 
-  /** Segments went: has a collection run soon. It keeps no process and no thread alive. */
-  soon(): void {
-    if (this.timer !== null) return;
-    const delayMs = Math.max(DELAY_MS + this.turn * TURN_MS, this.lastMs + PAUSE_MS - this.nowMs());
-    this.timer = this.later(() => {
+  /** Segments went: has a collection run soon. It keeps no process and no thread alive. leftBytes: what stays until then. Default: much. */
+  soon(leftBytes = Number.POSITIVE_INFINITY): void {
+    this.leftBytes += leftBytes;
+    const pauseMs = this.leftBytes < LEFT_BYTES_MAX ? LEFT_PAUSE_MS : PAUSE_MS;
+    const now = this.nowMs();
+    const dueMs = Math.max(now + DELAY_MS + this.turn * TURN_MS, this.lastMs + pauseMs);
+    if (this.timer !== null && this.dueMs <= dueMs) return;
+    this.stop();
+    this.dueMs = dueMs;
+    const timer = this.later(() => {
+      if (this.timer !== timer) return;
       this.timer = null;
+      this.leftBytes = 0;
       this.run();
       this.lastMs = this.nowMs();
-    }, delayMs);
-    this.timer.unref();
+    }, dueMs - now);
+    this.timer = timer;
+    timer.unref();
   }
 
   /** Forgets what `soon` has asked for. */

@@ -287,8 +287,8 @@ export type ToReader =
       readonly fields: ReadonlyMap<string, FieldSchema>;
       readonly set: SentSet;
     }
-  /** Drops sets older than `generation`; answered by `retired`. frees: whether memory goes with them. */
-  | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number; readonly frees: boolean }
+  /** Drops sets older than `generation`; answered by `retired`. freed: bytes that a collection frees then. */
+  | { readonly kind: 'retire'; readonly key: ReplicaKey; readonly generation: number; readonly freed: number }
   /**
    * Closes the files of the replica; answered by `detached`. frees: whether memory worth a collection goes with it. sleeps: it is there, and
    * wakes when it is needed; otherwise it is forgotten.
@@ -411,8 +411,8 @@ export type ToWriter =
     }
   | { readonly kind: 'publishBuild'; readonly id: number; readonly key: ReplicaKey; readonly result: BuildResult }
   | { readonly kind: 'abandonBuild'; readonly id: number; readonly key: ReplicaKey; readonly segments: readonly number[] }
-  /** All readers have dropped the sets before `generation`: segments that only these used may be removed. frees: whether memory went with them. */
-  | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number; readonly frees: boolean };
+  /** All readers have dropped the sets before `generation`: segments that only these used may be removed. freed: as in `retire`. */
+  | { readonly kind: 'retired'; readonly key: ReplicaKey; readonly generation: number; readonly freed: number };
 
 /** Calls of `ShardLogPort`, each with the type of its answer. */
 export type ToShardLog =

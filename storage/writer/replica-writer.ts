@@ -10,7 +10,7 @@ import { decideInRow, type Row } from '../../protocols/machine.js';
 import { addUsage, type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
 import { LmdbError } from '../disk/lmdb-tables.js';
 import type { HeldValues } from '../memory/held-memory.js';
-import type { FilePages } from '../memory/system-calls.js';
+import type { FilePages, FilePart } from '../memory/system-calls.js';
 import type { SeenScans } from '../reader/seen-scans.js';
 import { FILE_LOOK_EVERY_MS } from '../replica/database-file.js';
 import type { LogRetention } from '../replica/log-retention.js';
@@ -49,10 +49,12 @@ export interface WriterPort {
   /** A promise is broken: ends the worker, which is started again with its replicas as they are on disk. */
   end(error: BrokenInvariant): void;
   warn(message: string): void;
-  /** The memories of segments that went are freed with their last object in this thread. */
-  collectGarbageSoon(): void;
+  /** The memories of segments that went are freed with their last object in this thread. freed: bytes that stay until then. Default: many. */
+  collectGarbageSoon(freed?: number): void;
   /** Much of a database was removed: pages of its file that are mapped may go. */
   unmapPages(file: string): void;
+  /** See `memoryEmptier`. */
+  readonly emptyMemory: ((part: FilePart) => void) | null;
   /** Null where files cannot take the place of memory. */
   readonly pages: FilePages | null;
   /** Writes of so many bytes are done, and nothing of them is needed any more. */
@@ -366,8 +368,8 @@ export class ReplicaWriter implements KeptLog {
 
   private async handle(message: OtherMessage): Promise<void> {
     if (message.kind === 'retired') {
-      this.store?.retired(message.generation);
-      if (message.frees) this.port.collectGarbageSoon();
+      this.store?.retired(message.generation, this.port.emptyMemory);
+      if (message.freed > 0) this.port.collectGarbageSoon(message.freed);
       this.purgeNeeded = this.store !== null;
       return;
     }

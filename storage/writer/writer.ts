@@ -5,7 +5,7 @@ import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
 import { HeldValues } from '../memory/held-memory.js';
 import { Ledger } from '../memory/shared-ledger.js';
-import { filePages, mappedPagesGiver } from '../memory/system-calls.js';
+import { filePages, mappedPagesGiver, memoryEmptier } from '../memory/system-calls.js';
 import { SeenScans } from '../reader/seen-scans.js';
 import { dateMs, steadyNowMs } from '../threads/clock.js';
 import { GarbageCollector, RestingHeap } from '../threads/collect-garbage.js';
@@ -55,9 +55,12 @@ function run(port: MessagePort, { logs: logShare, memory: memoryShare }: WriterD
     },
     // Reaches standard error through the main thread, with the name of this warning.
     warn: (message) => process.emitWarning(message, 'TroupeWriter'),
-    collectGarbageSoon: () => garbage.soon(),
+    collectGarbageSoon: (freed) => garbage.soon(freed),
     unmapPages: (file) => mappedPagesGiver()?.(file),
-    // Asked for when it is needed, as a start has no time for it.
+    // These are asked for when they are needed, as a start has no time for it.
+    get emptyMemory() {
+      return memoryEmptier();
+    },
     get pages() {
       return filePages();
     },

@@ -79,7 +79,7 @@ function withReaders(...up: readonly number[]) {
   };
   const sets = new HandedSets(
     { indicesUp: () => new Set(indices), post, postAll },
-    { retired: (key, generation) => retired.push(`${key} before ${generation}`), collectSoon: () => {} },
+    { retired: (key, generation) => retired.push(`${key} before ${generation}`), collectSoon: () => {}, empties: true },
   );
   const readers = {
     start: (index: number) => indices.add(index),

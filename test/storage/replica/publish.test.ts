@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { buildSegments } from '../../../storage/builder/build-segment.js';
 import { openPayloadSource } from '../../../storage/builder/payload-source.js';
+import type { FilePart } from '../../../storage/memory/system-calls.js';
 import type { BuildJob, BuildResult } from '../../../storage/threads/messages.js';
 import { onlyBuilt } from '../builder/fixture.js';
 import { byIds, filterOn, publishBuild, Replica, specOf, temporaryFolder, upsert } from './support.js';
@@ -85,7 +86,7 @@ test('a build is prepared in portions while readers see its sources, and takes t
   assert.deepEqual(again.points(), before);
 });
 
-test('what readers have dropped is removed from LMDB and from disk, piece by piece', async (t) => {
+test('what readers have dropped is removed from LMDB and from disk, piece by piece, and its memory is emptied', async (t) => {
   const folder = temporaryFolder(t);
   const replica = await filled(folder);
   publishBuild(replica.store, await build(replica, [1]));
@@ -95,8 +96,17 @@ test('what readers have dropped is removed from LMDB and from disk, piece by pie
   const old = path.join(folder, 'segments', String(first));
   assert.ok(existsSync(old));
   const points = replica.points();
-  replica.store.retired(Number.MAX_SAFE_INTEGER);
+  const handles = [...replica.sets.values()].flatMap(({ segments }) => segments);
+  const memoryOf = (id: number) => handles.find((handle) => handle.id === id)?.memory.buffer;
+  const emptied: FilePart[] = [];
+  replica.store.retired(Number.MAX_SAFE_INTEGER, (part) => emptied.push(part));
   assert.ok(!existsSync(old));
+  for (const id of [1, first])
+    assert.ok(
+      emptied.some(({ buffer }) => buffer === memoryOf(id)),
+      `segment ${id}`,
+    );
+  for (const { id } of replica.store.stats().segments) assert.ok(!emptied.some(({ buffer }) => buffer === memoryOf(id)), `segment ${id}`);
   assert.equal(replica.view.findRow(1, 5) !== undefined, true, 'records of a dropped appendable segment are still there');
   while (replica.store.purge());
   replica.view.refresh();

@@ -48,7 +48,7 @@ const load = (file) => import(new URL(file, modules));
 const { loadSealed } = await load('segment/sealed.js');
 const { originalsOffset } = await load('segment/originals.js');
 const { tendOriginals } = await load('segment/mapped-originals.js');
-const { filePages } = await load('memory/system-calls.js');
+const { filePages, memoryEmptier } = await load('memory/system-calls.js');
 const { handle } = await loadSealed(folder, { readers: 1, onDiskPayload: true, fields: new Map(), later: () => true });
 const [vector] = handle.layout.vectors;
 const there = () => originalsOffset(handle.memory, vector) !== null;
@@ -67,10 +67,16 @@ const read = resident();
 const again = tendOriginals(handle, JSON.parse(config), pages, 0);
 const left = resident();
 rmSync(file);
-console.log(JSON.stringify({ before, mapped, after, equal, read: read > 0, again, left, equalWithoutName: areEqual() }));
+const equalWithoutName = areEqual();
+const { buffer } = handle.memory;
+const kept = readFileSync('/proc/self/smaps', 'utf8').includes(file);
+memoryEmptier()({ buffer, offset: 0, bytes: buffer.byteLength });
+const isEmpty = new Uint32Array(buffer).every((word) => word === 0);
+const gone = !readFileSync('/proc/self/smaps', 'utf8').includes(file);
+console.log(JSON.stringify({ before, mapped, after, equal, read: read > 0, again, left, equalWithoutName, kept, isEmpty, gone }));
 `;
 
-test('originals that are mapped are those of the file, take memory only from when they are read until they are let go of, and need no name of their file', async (t) => {
+test('originals that are mapped are those of the file, take memory only from when they are read until they are let go of, need no name of their file, and leave with what was there when their memory is emptied', async (t) => {
   const runtime = broughtNode();
   if (runtime === null || process.platform !== 'linux') return t.skip('needs the runtime that Troupe brings along, on Linux');
   const random = randomOf(7);
@@ -100,5 +106,8 @@ test('originals that are mapped are those of the file, take memory only from whe
     again: true,
     left: 0,
     equalWithoutName: true,
+    kept: true,
+    isEmpty: true,
+    gone: true,
   });
 });

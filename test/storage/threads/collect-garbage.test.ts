@@ -53,6 +53,24 @@ test('segments that go all the time cost a garbage collection every two seconds'
   assert.ok(runs() >= 9 && runs() <= 10, `${runs()} collections in 20 s`);
 });
 
+test('where little stays, half a minute lies between two collections, unless much has come meanwhile', () => {
+  const { collector, pass, runs } = fakeTime();
+  collector.soon(1 << 20);
+  pass(1000);
+  assert.equal(runs(), 1);
+  collector.soon(15 << 20);
+  pass(29_999);
+  assert.equal(runs(), 1);
+  pass(1);
+  assert.equal(runs(), 2);
+  collector.soon(15 << 20);
+  collector.soon(1 << 20);
+  pass(2000);
+  assert.equal(runs(), 3, 'counted anew, and as much as may not stay');
+  pass(60_000);
+  assert.equal(runs(), 3);
+});
+
 test('threads collect in turn: none stops while another one does', () => {
   const delays = Array.from({ length: 9 }, (_, turn) => {
     let delay = 0;

@@ -53,6 +53,7 @@ async function opened(
       end: (error) => ended.push(error),
       warn: (message) => warned.push(message),
       collectGarbageSoon: () => collected.push(Date.now()),
+      emptyMemory: null,
       unmapPages: (file) => {
         unmapping.files.push(file);
         if (unmapping.fails) throw new Error('no such pages');
