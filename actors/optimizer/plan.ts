@@ -124,7 +124,7 @@ export const BUSY_THRESHOLDS = 32;
 const PACED_BYTES_PER_CPU = 1.25e6;
 /** Rows of a stream gather for so long at least. */
 const PACED_GATHER_MS = 4000;
-/** Segments that a merge beside a stream takes at least: with four, builds of a stream took 1.2 times the CPU; with ten or twelve a search walks two segments more. */
+/** Segments that a merge beside a stream takes at least: with four, builds of a stream took 1.2 times the CPU; with twelve, by a model, a search walks two segments more. */
 const STREAM_MERGE_MIN = 8;
 
 /** Rows below the threshold wait for so long without a write, or gather for so long, until they are indexed beside others. */

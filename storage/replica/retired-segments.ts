@@ -64,7 +64,7 @@ export class RetiredSegments {
       }
       if (handle.kind === 'sealed') removeSealed(handle);
       else this.host.rowFiles.remove(handle.id);
-      const pages = this.empty && pagesOf(handle);
+      const pages = pagesOf(handle);
       if (pages !== null) this.empty?.(pages);
       this.purging.push(handle.id);
     }
