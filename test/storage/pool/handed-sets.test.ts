@@ -99,7 +99,11 @@ function withReaders(...up: readonly number[]) {
   };
   const sets = new HandedSets(
     { indicesUp: () => new Set(indices), post, postAll },
-    { retired: (key, generation) => retired.push(`${key} before ${generation}`), collectSoon: (bytes = 0) => freed.push(bytes), empties: true },
+    {
+      retired: (key, generation) => retired.push(`${key} before ${generation}`),
+      collectSoon: (bytes = 0) => freed.push(bytes),
+      empties: true,
+    },
   );
   const readers = {
     start: (index: number) => indices.add(index),
