@@ -6,6 +6,7 @@ import type { ArchivePort } from '../../storage/archive/port.js';
 import type { CollectionStore } from '../collection/store.js';
 import type { AliasStore } from '../node/alias-store.js';
 import type { BuildBudget } from '../optimizer/budget.js';
+import type { NodePace } from '../optimizer/pace.js';
 import type { ReplicaFiles } from '../replica/files.js';
 import type { EnginePort, Timers } from '../runtime/ports.js';
 import type { EngineSignals } from '../runtime/signals.js';
@@ -30,6 +31,7 @@ export interface NodeServices {
   readonly aliases: AliasStore;
   readonly verified: VerifiedReplicas;
   readonly budget: BuildBudget;
+  readonly pace: NodePace;
   readonly room: MemoryRoom;
   readonly copyRoom: CopyRoom;
   readonly openingGate: OpeningGate;

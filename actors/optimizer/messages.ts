@@ -8,8 +8,8 @@ import type { PlannedBuild } from './plan.js';
 import type { OptimizerStatus } from './status.js';
 
 export type OptimizerMessage =
-  /** The replica changed. */
-  | { readonly kind: 'stats'; readonly stats: ReplicaStats; readonly nowMs: number }
+  /** The replica changed. `nodeBytesPerSecond`: see `PlanFacts`. */
+  | { readonly kind: 'stats'; readonly stats: ReplicaStats; readonly nodeBytesPerSecond: number; readonly nowMs: number }
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly nowMs: number }
   /** Time to look again. */
   | { readonly kind: 'wake'; readonly nowMs: number }
@@ -39,6 +39,8 @@ export type OptimizerEffect =
   | { readonly kind: 'build'; readonly id: number; readonly plan: PlannedBuild; readonly threads: number }
   /** Look again after so long; null: no need. Replaces what was set before. */
   | { readonly kind: 'wakeLater'; readonly delayMs: number | null }
+  /** So many bytes of vectors without a graph have come. */
+  | { readonly kind: 'tellPace'; readonly bytes: number; readonly nowMs: number }
   | { readonly kind: 'coolDown'; readonly failures: number }
   | { readonly kind: 'note'; readonly text: string; readonly facts: Record<string, unknown> }
   | { readonly kind: 'announce'; readonly status: OptimizerStatus };

@@ -87,6 +87,7 @@ const PERFORM: Row<OptimizerEffect, Performing, void> = {
     held.cancelWake();
     if (delayMs !== null) held.cancelWake = wakeLater(delayMs, context);
   },
+  tellPace: ({ context }, { bytes, nowMs }) => context.props.services.pace.came(bytes, nowMs),
   coolDown: ({ context }, { failures }) => coolDown(failures, context),
   note: ({ context }, { text, facts }) => context.log.info(`${context.path} ${text}`, facts),
   announce: ({ held, context }, { status }) => {
@@ -116,7 +117,9 @@ function withReason(status: OptimizerStatus, { waitsFor }: Held): OptimizerStatu
 function tellStats(context: OptimizerContext): void {
   const { key, services } = context.props;
   const stats = services.engine.stats(key);
-  if (stats !== null) context.report({ kind: 'stats', stats, nowMs: context.clock.nowMs() });
+  if (stats === null) return;
+  const nowMs = context.clock.nowMs();
+  context.report({ kind: 'stats', stats, nodeBytesPerSecond: services.pace.bytesPerSecond(nowMs), nowMs });
 }
 
 function build(id: number, plan: PlannedBuild, threads: number, context: OptimizerContext): void {

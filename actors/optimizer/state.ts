@@ -22,6 +22,8 @@ export interface Knowledge {
   readonly stats: ReplicaStats | null;
   /** Since when its rows without a graph have gathered; null: there are none but those of builds. */
   readonly gathering: Gathering | null;
+  /** See `PlanFacts`. */
+  readonly nodeBytesPerSecond: number;
   readonly cpus: number;
   readonly readers: number;
   /** See `PlanFacts`. */

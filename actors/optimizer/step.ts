@@ -7,6 +7,7 @@ import type { ReplicaStats } from '../../storage/threads/messages.js';
 import { become, type Step } from '../runtime/behaviour.js';
 import { decideOptimization, threadsWanted } from './decide.js';
 import type { OptimizerEffect, OptimizerMessage } from './messages.js';
+import { writtenBytes } from './pace.js';
 import { describePlan, gatheredBytes, type PlannedBuild } from './plan.js';
 import {
   type BuildingOptimizer,
@@ -88,6 +89,7 @@ export function startOptimizer(config: CollectionConfig, { cpus, readers, result
     config,
     stats: null,
     gathering: null,
+    nodeBytesPerSecond: 0,
     cpus,
     readers: readers ?? cpus,
     resultBytesMax: resultBytesMax ?? Number.POSITIVE_INFINITY,
@@ -109,21 +111,27 @@ export function stepOptimizer(state: OptimizerState, message: OptimizerMessage):
   return become<OptimizerState, OptimizerEffect>(next.state, ...next.effects, { kind: 'announce', status: optimizerStatus(next.state) });
 }
 
-function takeStats(state: OptimizerState, { nowMs, stats }: Message<'stats'>): OptimizerStep {
-  return replan({ ...state, known: withStats(state, stats, nowMs) }, nowMs);
+function takeStats(state: OptimizerState, message: Message<'stats'>): OptimizerStep {
+  const next = replan({ ...state, known: withStats(state, message) }, message.nowMs);
+  return become<OptimizerState, OptimizerEffect>(next.state, ...paceOf(state, message), ...next.effects);
 }
 
 /** While it cools down, figures wait for the end of the pause. */
-function learn(state: CoolingOptimizer, { nowMs, stats }: Message<'stats'>): OptimizerStep {
-  return become({ ...state, known: withStats(state, stats, nowMs) });
+function learn(state: CoolingOptimizer, message: Message<'stats'>): OptimizerStep {
+  return become<OptimizerState, OptimizerEffect>({ ...state, known: withStats(state, message) }, ...paceOf(state, message));
 }
 
-function withStats(state: OptimizerState, stats: ReplicaStats, nowMs: number): Knowledge {
+function paceOf({ known }: OptimizerState, { nowMs, stats }: Message<'stats'>): OptimizerEffect[] {
+  const bytes = known.stats === null ? 0 : writtenBytes(known.stats, stats);
+  return bytes === 0 ? [] : [{ kind: 'tellPace', bytes, nowMs }];
+}
+
+function withStats(state: OptimizerState, { nodeBytesPerSecond, nowMs, stats }: Message<'stats'>): Knowledge {
   const { config, gathering } = state.known;
   const bytes = gatheredBytes(stats, config, sourcesOfBuilds(buildsOf(state)));
   // Where some were taken, what is left has come since.
   const sinceMs = gathering === null || bytes < gathering.bytes ? nowMs : gathering.sinceMs;
-  return { ...state.known, stats, gathering: bytes === 0 ? null : { sinceMs, bytes } };
+  return { ...state.known, stats, nodeBytesPerSecond, gathering: bytes === 0 ? null : { sinceMs, bytes } };
 }
 
 function takeConfig(state: OptimizerState, { config, nowMs }: Message<'configure'>): OptimizerStep {
@@ -141,7 +149,7 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
   const wanted = wantedOf(state);
   if (known.stats === null) return become(state.kind === 'Cooling' ? working(known, builds, null) : state);
   const runningSources = sourcesOfBuilds(builds);
-  const { cpus, gathering, readers, resultBytesMax, roomBytesMax, tooLarge } = known;
+  const { cpus, gathering, nodeBytesPerSecond, readers, resultBytesMax, roomBytesMax, tooLarge } = known;
   const decision = decideOptimization(known.stats, known.config, {
     nowMs,
     cpus,
@@ -149,6 +157,7 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
     runningSources,
     isMerging: builds.some(({ plan }) => plan.reason === 'merge'),
     ...(gathering === null ? {} : { gatheringSinceMs: gathering.sinceMs }),
+    nodeBytesPerSecond,
     resultBytesMax: Math.min(resultBytesMax, roomBytesMax),
     tooLarge,
   });

@@ -94,7 +94,8 @@ const PERFORM: Row<ReplicaEffect, Performing, void> = {
   },
   considerStats: ({ parts, context }, { stats }) => {
     parts.figures?.taken();
-    parts.optimizer?.report({ kind: 'stats', stats, nowMs: context.clock.nowMs() });
+    const nowMs = context.clock.nowMs();
+    parts.optimizer?.report({ kind: 'stats', stats, nodeBytesPerSecond: context.props.services.pace.bytesPerSecond(nowMs), nowMs });
   },
   configure: ({ parts, context }, effect) => {
     parts.optimizer?.report({ kind: 'configure', config: effect.config, nowMs: context.clock.nowMs() });

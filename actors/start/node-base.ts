@@ -23,6 +23,7 @@ import type { NodeMessage } from '../node/messages.js';
 import { nodeBehaviour, type StartConsensus } from '../node/shell.js';
 import { BuildBudget } from '../optimizer/budget.js';
 import { buildThreadsMax } from '../optimizer/decide.js';
+import { NodePace } from '../optimizer/pace.js';
 import { ReplicaFiles } from '../replica/files.js';
 import { showShardKeys } from '../requests/shard-keys.js';
 import { ActorSystem } from '../runtime/actor.js';
@@ -126,6 +127,7 @@ export async function prepareNode(options: NodeOptions): Promise<NodeBase> {
       room,
       (delayMs, run) => void ports.timers.after(delayMs, run),
     ),
+    pace: new NodePace(),
     room,
     copyRoom: new CopyRoom(options.disk ?? null, room),
     archive: options.snapshots?.archive ?? NO_ARCHIVES,

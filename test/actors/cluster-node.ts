@@ -13,6 +13,7 @@ import { AliasFile, type AliasStore } from '../../actors/node/alias-store.js';
 import type { NodeMessage } from '../../actors/node/messages.js';
 import { CONSENSUS, nodeBehaviour } from '../../actors/node/shell.js';
 import { BuildBudget } from '../../actors/optimizer/budget.js';
+import { NodePace } from '../../actors/optimizer/pace.js';
 import { ReplicaFiles } from '../../actors/replica/files.js';
 import { NO_CALLS } from '../../actors/requests/answer-call.js';
 import { ActorSystem } from '../../actors/runtime/actor.js';
@@ -57,6 +58,7 @@ export async function startClusterNode(storagePath: string, wrap: (stores: Store
     ...wrap(real),
     verified,
     budget: new BuildBudget(1),
+    pace: new NodePace(),
     room: new MemoryRoom(null),
     copyRoom: new CopyRoom(null, new MemoryRoom(null)),
     openingGate: openingGate(null, new MemoryRoom(null), null),

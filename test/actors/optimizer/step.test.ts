@@ -5,7 +5,7 @@ import { describePlan } from '../../../actors/optimizer/plan.js';
 import { buildsOf, type OptimizerState } from '../../../actors/optimizer/state.js';
 import { startOptimizer, stepOptimizer } from '../../../actors/optimizer/step.js';
 import type { ErrorFacts } from '../../../protocols/errors.js';
-import type { SegmentStats } from '../../../storage/threads/messages.js';
+import type { ReplicaStats, SegmentStats } from '../../../storage/threads/messages.js';
 import { dueSegment, indexedSegment, sampleConfig, sampleSegment, sampleStats } from '../samples.js';
 
 const CONFIG = sampleConfig();
@@ -35,10 +35,21 @@ function print(effects: readonly OptimizerEffect[]): string[] {
         return [`wake ${effect.delayMs}`];
       case 'coolDown':
         return [`cool down ${effect.failures}`];
+      case 'tellPace':
+        return [`${effect.bytes} bytes came`];
       default:
         return [`note ${effect.text}`];
     }
   });
+}
+
+function told(stats: ReplicaStats, nowMs = LATER, nodeBytesPerSecond = 0): OptimizerMessage {
+  return { kind: 'stats', stats, nodeBytesPerSecond, nowMs };
+}
+
+/** The figures at a write. */
+function statsAt(nowMs: number, ...segments: SegmentStats[]): OptimizerMessage {
+  return told(sampleStats(segments, { lastWriteMs: nowMs }), nowMs);
 }
 
 /** The state and effects after several messages. */
@@ -53,7 +64,7 @@ function play(state: OptimizerState, ...messages: OptimizerMessage[]): { state: 
   return { state: current, effects };
 }
 
-const due: OptimizerMessage = { kind: 'stats', stats: DUE, nowMs: LATER };
+const due = told(DUE);
 const granted: OptimizerMessage = { kind: 'granted', id: 1, threads: 2, nowMs: LATER };
 const built: OptimizerMessage = { kind: 'built', id: 1, report: REPORT, stats: DONE, nowMs: LATER };
 const failed: OptimizerMessage = { kind: 'buildFailed', id: 1, error: FULL, nowMs: LATER };
@@ -72,49 +83,60 @@ test('an Idle optimizer asks for threads when there is a plan', () => {
 
 test('an optimizer looks again when the upload may have paused', () => {
   const uploading = sampleStats([dueSegment()], { lastWriteMs: LATER - 100 });
-  const { state, effects } = stepOptimizer(idle, { kind: 'stats', stats: uploading, nowMs: LATER });
+  const { state, effects } = stepOptimizer(idle, told(uploading));
   assert.equal(state.kind, 'Idle');
   assert.deepEqual(print(effects), ['wake 200']);
   assert.equal(stepOptimizer(state, { kind: 'wake', nowMs: LATER + 200 }).state.kind, 'Waiting');
 });
 
 test('rows of a paced stream are built once they have gathered for a while, with half of the CPUs, and those that come meanwhile gather anew', () => {
-  const statsAt = (nowMs: number, ...segments: SegmentStats[]): OptimizerMessage => ({
-    kind: 'stats',
-    stats: sampleStats(segments, { lastWriteMs: nowMs }),
-    nowMs,
-  });
   const start = play(idle, statsAt(LATER, dueSegment({ id: 1 })));
   assert.deepEqual(print(start.effects), ['wake 300']);
   const paced = play(start.state, statsAt(LATER + 60_000, dueSegment({ id: 1 })));
   assert.deepEqual(print(paced.effects), ['wake null', 'request 1: 2 threads for indexing: 1 to one segment with a graph']);
   const meanwhile = [dueSegment({ id: 1, building: true, frozen: true }), dueSegment({ id: 2 })];
   const building = play(paced.state, granted, statsAt(LATER + 61_000, ...meanwhile), statsAt(LATER + 62_000, ...meanwhile));
-  assert.deepEqual(print(building.effects).slice(1), ['wake null', 'wake null'], 'two seconds are too short');
+  assert.deepEqual(print(building.effects).slice(1), ['80000 bytes came', 'wake null', 'wake null'], 'two seconds are too short');
   const next = play(building.state, statsAt(LATER + 121_000, ...meanwhile));
   assert.deepEqual(print(next.effects).slice(1), ['request 2: 2 threads for indexing: 2 to one segment with a graph']);
 });
 
+test('rows of a stream wait while the replicas of the node together get more than builds keep up with', () => {
+  const stats = sampleStats([dueSegment({ id: 1 })], { lastWriteMs: LATER + 60_000 });
+  const wanted = (nodeBytesPerSecond: number) =>
+    play(idle, statsAt(LATER, dueSegment({ id: 1 })), told(stats, LATER + 60_000, nodeBytesPerSecond));
+  assert.equal(wanted(5e6).state.kind, 'Waiting');
+  assert.equal(wanted(5.1e6).state.kind, 'Idle');
+});
+
+test('an optimizer tells how many bytes of vectors its replica got, whatever is built meanwhile', () => {
+  const grown = [dueSegment({ id: 1, building: true, vectorBytes: 81_000 }), dueSegment({ id: 2, vectorBytes: 500 })];
+  const published = [indexedSegment({ id: 3 }), dueSegment({ id: 2, vectorBytes: 700 })];
+  const first = play(idle, due);
+  assert.equal(print(first.effects).join().includes('came'), false, 'what was there at its start did not come');
+  const { effects } = play(first.state, granted, told(sampleStats(grown)), told(sampleStats(published)), failed, told(DONE));
+  assert.deepEqual(
+    print(effects).filter((line) => line.endsWith('came')),
+    ['1500 bytes came', '200 bytes came'],
+  );
+});
+
 test('a plan that stands keeps its place among those who wait', () => {
   const waiting = stepOptimizer(idle, due).state;
-  const { state, effects } = stepOptimizer(waiting, {
-    kind: 'stats',
-    stats: sampleStats([dueSegment({ id: 1, deleted: 1 })]),
-    nowMs: LATER,
-  });
+  const { state, effects } = stepOptimizer(waiting, told(sampleStats([dueSegment({ id: 1, deleted: 1 })])));
   assert.equal(state.kind, 'Waiting');
   assert.deepEqual(print(effects), []);
 });
 
 test('a plan that is void gives up its place', () => {
   const waiting = stepOptimizer(idle, due).state;
-  const { state, effects } = stepOptimizer(waiting, { kind: 'stats', stats: DONE, nowMs: LATER });
+  const { state, effects } = stepOptimizer(waiting, told(DONE));
   assert.equal(state.kind, 'Idle');
   assert.deepEqual(print(effects), ['release 1', 'wake null']);
 });
 
 test('a grant for a plan that is void is ignored', () => {
-  const { state } = play(idle, due, { kind: 'stats', stats: DONE, nowMs: LATER });
+  const { state } = play(idle, due, told(DONE));
   assert.equal(stepOptimizer(state, granted).state, state);
 });
 
@@ -157,7 +179,7 @@ test('sources of a running build are not planned again', () => {
 test('a missing field index is built beside a running build, with one thread', () => {
   const building = play(idle, due, granted).state;
   const lacking = sampleStats([dueSegment({ id: 1, building: true }), indexedSegment({ id: 3, missingFields: ['color'] })]);
-  const wanting = stepOptimizer(building, { kind: 'stats', stats: lacking, nowMs: LATER });
+  const wanting = stepOptimizer(building, told(lacking));
   assert.deepEqual(print(wanting.effects), ['wake null', 'request 2: 1 threads for fieldIndex: color of segment 3']);
   const both = stepOptimizer(wanting.state, { kind: 'granted', id: 2, threads: 1, nowMs: LATER });
   assert.deepEqual(
@@ -190,7 +212,7 @@ test('a failed build frees its threads, tells why, and the next one waits longer
 
 test('while it cools it learns of changes and plans nothing', () => {
   const cooling = play(idle, due, granted, failed).state;
-  const { state, effects } = stepOptimizer(cooling, { kind: 'stats', stats: DONE, nowMs: LATER });
+  const { state, effects } = stepOptimizer(cooling, told(DONE));
   assert.equal(state.kind, 'Cooling');
   assert.deepEqual(print(effects), []);
   assert.equal(stepOptimizer(state, { kind: 'cooled', nowMs: LATER }).state.kind, 'Idle');
@@ -222,7 +244,7 @@ test('an optimizer that is off builds nothing but missing field indexes', () => 
   const off = startOptimizer(sampleConfig({ max_optimization_threads: 0 }), { cpus: 4 }).state;
   assert.equal(stepOptimizer(off, due).state.kind, 'Idle');
   const lacking = sampleStats([indexedSegment({ id: 3, missingFields: ['color'] })]);
-  assert.equal(stepOptimizer(off, { kind: 'stats', stats: lacking, nowMs: LATER }).state.kind, 'Waiting');
+  assert.equal(stepOptimizer(off, told(lacking)).state.kind, 'Waiting');
 });
 
 test('the collection bounds the threads of a build', () => {
@@ -244,7 +266,7 @@ test('a build that was too large is planned with more results, until one goes we
 
 test('a build that would wait for memory for ever gives way to a smaller one, and the next one is planned in full', () => {
   const segments = [1, 2, 3, 4].map((id) => dueSegment({ id, frozen: true }));
-  const stats: OptimizerMessage = { kind: 'stats', stats: sampleStats(segments), nowMs: LATER };
+  const stats = told(sampleStats(segments));
   const waiting = play(idle, stats);
   assert.deepEqual(print(waiting.effects).at(-1), 'request 1: 4 threads for indexing: 1 + 2 + 3 + 4 to one segment with a graph');
   const bytes = waiting.state.kind === 'Waiting' ? waiting.state.wanted.plan.bytes : Number.NaN;
