@@ -8,8 +8,8 @@ import type { PlannedBuild } from './plan.js';
 import type { OptimizerStatus } from './status.js';
 
 export type OptimizerMessage =
-  /** The replica changed. `nodeBytesPerSecond`: see `PlanFacts`. */
-  | { readonly kind: 'stats'; readonly stats: ReplicaStats; readonly nodeBytesPerSecond: number; readonly nowMs: number }
+  /** The replica changed. `paceBytesPerSecond`: see `PlanFacts`. */
+  | { readonly kind: 'stats'; readonly stats: ReplicaStats; readonly paceBytesPerSecond: number; readonly nowMs: number }
   | { readonly kind: 'configure'; readonly config: CollectionConfig; readonly nowMs: number }
   /** Time to look again. */
   | { readonly kind: 'wake'; readonly nowMs: number }

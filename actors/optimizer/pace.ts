@@ -1,10 +1,39 @@
-/** How fast vectors come to a node, to all its replicas together: their builds share its CPUs. */
+/** How fast vectors come to the replicas of a node: what is built of them meanwhile shares its CPUs. */
 
-import type { ReplicaStats } from '../../storage/threads/messages.js';
+import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 
 /** What came before is not counted. */
 const WINDOW_MS = 4000;
 const STEP_MS = 250;
+/** Replicas that get so many times as much as one are not counted beside it: shards of one collection get about as much as each other. */
+const FASTER_RATIO = 2;
+
+/** Of all replicas that were written to in the window. */
+export class NodePace {
+  readonly #meters = new Map<ReplicaKey, Meter>();
+
+  /** bytes: of vectors. */
+  came(key: ReplicaKey, bytes: number, nowMs: number): void {
+    const meter = this.#meters.get(key) ?? new Meter();
+    this.#meters.set(key, meter);
+    meter.came(bytes, nowMs);
+  }
+
+  /**
+   * Bytes of vectors a second that a replica gets together with those that get no more than twice as much. So a slow stream does not wait for a fast
+   * upload beside it, and the shards of a fast upload are not taken for slow streams.
+   */
+  bytesPerSecond(key: ReplicaKey, nowMs: number): number {
+    const own = this.#meters.get(key)?.bytesPerSecond(nowMs) ?? 0;
+    let sum = 0;
+    for (const [other, meter] of this.#meters) {
+      const rate = meter.bytesPerSecond(nowMs);
+      if (rate === 0) this.#meters.delete(other);
+      else if (rate <= FASTER_RATIO * own) sum += rate;
+    }
+    return sum;
+  }
+}
 
 interface Mark {
   readonly nowMs: number;
@@ -12,25 +41,31 @@ interface Mark {
   readonly bytes: number;
 }
 
-export class NodePace {
+class Meter {
   /** Of the window, `STEP_MS` apart or more, oldest first. */
   #marks: Mark[] = [];
   #bytes = 0;
+  #lastMs = 0;
 
-  /** bytes: of vectors. */
   came(bytes: number, nowMs: number): void {
     const last = this.#marks.at(-1);
-    if (last === undefined || nowMs - last.nowMs > WINDOW_MS) this.#marks = [{ nowMs, bytes: this.#bytes }];
+    if (last === undefined || this.#isOver(nowMs)) this.#marks = [{ nowMs, bytes: this.#bytes }];
     else if (nowMs - last.nowMs >= STEP_MS) this.#marks.push({ nowMs, bytes: this.#bytes });
     this.#bytes += bytes;
+    this.#lastMs = nowMs;
   }
 
-  /** Bytes of vectors a second, over the last seconds. */
+  /** 0 once nothing has come for a whole window. */
   bytesPerSecond(nowMs: number): number {
     const marks = this.#marks;
     while (marks[1] !== undefined && nowMs - marks[1].nowMs >= WINDOW_MS) marks.shift();
     const first = marks[0];
-    return first === undefined ? 0 : ((this.#bytes - first.bytes) / Math.max(STEP_MS, nowMs - first.nowMs)) * 1000;
+    if (first === undefined || this.#isOver(nowMs)) return 0;
+    return ((this.#bytes - first.bytes) / Math.max(STEP_MS, nowMs - first.nowMs)) * 1000;
+  }
+
+  #isOver(nowMs: number): boolean {
+    return nowMs - this.#lastMs > WINDOW_MS;
   }
 }
 

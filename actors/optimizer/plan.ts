@@ -13,7 +13,7 @@
  *    up while each is at most twice what the build has gathered. So a point's segment grows by half or more
  *    each time the point is built again: O(log n) builds per point. Deferred rows, which nobody sees before they are built,
  *    wait for no pause: what arrives during a build is the next one.
- *    A paced stream, which builds keep up with (`PACED_BYTES_PER_CPU`, of all that comes to the node), waits for nothing either, as searches meanwhile scan
+ *    A paced stream, which builds keep up with (`PACED_BYTES_PER_CPU`, streams that are as fast counted together), waits for nothing either, as searches meanwhile scan
  *    what has no graph: its rows are built alone, beside any other build, as soon as they exceed the threshold.
  *    What then stays below the threshold, an eighth of it and 2,000 rows at least, is indexed, too, beside rows that have a graph: after 5 quiet seconds, or when it has
  *    gathered for a minute, and with it segments of up to four times its size. Each search would scan it, which takes longer than a walk of all the rest.
@@ -99,8 +99,8 @@ export interface PlanFacts {
   readonly isMerging?: boolean;
   /** Since when the rows that have no graph, and are no sources of builds, have gathered. Default: it is not known. */
   readonly gatheringSinceMs?: number;
-  /** Bytes of vectors a second that all replicas of the node gather. Default: those of this one. */
-  readonly nodeBytesPerSecond?: number;
+  /** Bytes of vectors a second that come to the node for this replica and others as fast (`NodePace`). Default: what this one has gathered. */
+  readonly paceBytesPerSecond?: number;
   /** The most bytes of vectors that a result of several segments should have where memory is short. Default: any. */
   readonly resultBytesMax?: number;
 }
@@ -122,7 +122,7 @@ export const MERGE_QUIET_MS = 5000;
 /** Unindexed bytes, in thresholds, beyond which indexing waits for no pause. */
 export const BUSY_THRESHOLDS = 32;
 
-/** Bytes of vectors a second, for each CPU of the node, that builds of streams keep up with on half of the CPUs, merges included. */
+/** Bytes of vectors a second, for each CPU of the node, that builds of its streams keep up with on half of the CPUs, merges included. */
 const PACED_BYTES_PER_CPU = 1.25e6;
 /** Rows of a stream gather for so long at least. */
 const PACED_GATHER_MS = 4000;
@@ -272,7 +272,7 @@ function planPaced(world: World): OptimizationPlan | undefined {
   const bytes = sum(unindexed);
   const sinceMs = gatheredMs(facts, 0);
   if (bytes <= threshold || sinceMs < PACED_GATHER_MS) return undefined;
-  const bytesPerSecond = Math.max((bytes / sinceMs) * 1000, facts.nodeBytesPerSecond ?? 0);
+  const bytesPerSecond = Math.max((bytes / sinceMs) * 1000, facts.paceBytesPerSecond ?? 0);
   if (bytesPerSecond > PACED_BYTES_PER_CPU * facts.cpus) return undefined;
   return { ...settledBuild(unindexed, world), beside: true };
 }

@@ -87,7 +87,7 @@ const PERFORM: Row<OptimizerEffect, Performing, void> = {
     held.cancelWake();
     if (delayMs !== null) held.cancelWake = wakeLater(delayMs, context);
   },
-  tellPace: ({ context }, { bytes, nowMs }) => context.props.services.pace.came(bytes, nowMs),
+  tellPace: ({ context }, { bytes, nowMs }) => context.props.services.pace.came(context.props.key, bytes, nowMs),
   coolDown: ({ context }, { failures }) => coolDown(failures, context),
   note: ({ context }, { text, facts }) => context.log.info(`${context.path} ${text}`, facts),
   announce: ({ held, context }, { status }) => {
@@ -119,7 +119,7 @@ function tellStats(context: OptimizerContext): void {
   const stats = services.engine.stats(key);
   if (stats === null) return;
   const nowMs = context.clock.nowMs();
-  context.report({ kind: 'stats', stats, nodeBytesPerSecond: services.pace.bytesPerSecond(nowMs), nowMs });
+  context.report({ kind: 'stats', stats, paceBytesPerSecond: services.pace.bytesPerSecond(key, nowMs), nowMs });
 }
 
 function build(id: number, plan: PlannedBuild, threads: number, context: OptimizerContext): void {

@@ -23,7 +23,7 @@ export interface Knowledge {
   /** Since when its rows without a graph have gathered; null: there are none but those of builds. */
   readonly gathering: Gathering | null;
   /** See `PlanFacts`. */
-  readonly nodeBytesPerSecond: number;
+  readonly paceBytesPerSecond: number;
   readonly cpus: number;
   readonly readers: number;
   /** See `PlanFacts`. */

@@ -89,7 +89,7 @@ export function startOptimizer(config: CollectionConfig, { cpus, readers, result
     config,
     stats: null,
     gathering: null,
-    nodeBytesPerSecond: 0,
+    paceBytesPerSecond: 0,
     cpus,
     readers: readers ?? cpus,
     resultBytesMax: resultBytesMax ?? Number.POSITIVE_INFINITY,
@@ -126,12 +126,12 @@ function paceOf({ known }: OptimizerState, { nowMs, stats }: Message<'stats'>): 
   return bytes === 0 ? [] : [{ kind: 'tellPace', bytes, nowMs }];
 }
 
-function withStats(state: OptimizerState, { nodeBytesPerSecond, nowMs, stats }: Message<'stats'>): Knowledge {
+function withStats(state: OptimizerState, { paceBytesPerSecond, nowMs, stats }: Message<'stats'>): Knowledge {
   const { config, gathering } = state.known;
   const bytes = gatheredBytes(stats, config, sourcesOfBuilds(buildsOf(state)));
   // Where some were taken, what is left has come since.
   const sinceMs = gathering === null || bytes < gathering.bytes ? nowMs : gathering.sinceMs;
-  return { ...state.known, stats, nodeBytesPerSecond, gathering: bytes === 0 ? null : { sinceMs, bytes } };
+  return { ...state.known, stats, paceBytesPerSecond, gathering: bytes === 0 ? null : { sinceMs, bytes } };
 }
 
 function takeConfig(state: OptimizerState, { config, nowMs }: Message<'configure'>): OptimizerStep {
@@ -149,7 +149,7 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
   const wanted = wantedOf(state);
   if (known.stats === null) return become(state.kind === 'Cooling' ? working(known, builds, null) : state);
   const runningSources = sourcesOfBuilds(builds);
-  const { cpus, gathering, nodeBytesPerSecond, readers, resultBytesMax, roomBytesMax, tooLarge } = known;
+  const { cpus, gathering, paceBytesPerSecond, readers, resultBytesMax, roomBytesMax, tooLarge } = known;
   const decision = decideOptimization(known.stats, known.config, {
     nowMs,
     cpus,
@@ -157,7 +157,7 @@ function replan(state: OptimizerState, nowMs: number): OptimizerStep {
     runningSources,
     isMerging: builds.some(({ plan }) => plan.reason === 'merge'),
     ...(gathering === null ? {} : { gatheringSinceMs: gathering.sinceMs }),
-    nodeBytesPerSecond,
+    paceBytesPerSecond,
     resultBytesMax: Math.min(resultBytesMax, roomBytesMax),
     tooLarge,
   });

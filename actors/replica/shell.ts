@@ -94,8 +94,9 @@ const PERFORM: Row<ReplicaEffect, Performing, void> = {
   },
   considerStats: ({ parts, context }, { stats }) => {
     parts.figures?.taken();
+    const { key, services } = context.props;
     const nowMs = context.clock.nowMs();
-    parts.optimizer?.report({ kind: 'stats', stats, nodeBytesPerSecond: context.props.services.pace.bytesPerSecond(nowMs), nowMs });
+    parts.optimizer?.report({ kind: 'stats', stats, paceBytesPerSecond: services.pace.bytesPerSecond(key, nowMs), nowMs });
   },
   configure: ({ parts, context }, effect) => {
     parts.optimizer?.report({ kind: 'configure', config: effect.config, nowMs: context.clock.nowMs() });

@@ -77,7 +77,7 @@ interface Scene {
   merging?: boolean;
   /** For so long rows without a graph have gathered. */
   gatheredMs?: number;
-  nodeBytesPerSecond?: number;
+  paceBytesPerSecond?: number;
   resultBytesMax?: number;
   quantization?: QuantizationConfig;
   hnsw?: Partial<HnswConfig>;
@@ -111,7 +111,7 @@ function plan(segments: SegmentStats[], scene: Scene = {}): string {
     ...(scene.resultBytesMax === undefined ? {} : { resultBytesMax: scene.resultBytesMax }),
     ...(scene.merging ? { isMerging: true } : {}),
     ...(scene.gatheredMs === undefined ? {} : { gatheringSinceMs: NOW_MS - scene.gatheredMs }),
-    ...(scene.nodeBytesPerSecond === undefined ? {} : { nodeBytesPerSecond: scene.nodeBytesPerSecond }),
+    ...(scene.paceBytesPerSecond === undefined ? {} : { paceBytesPerSecond: scene.paceBytesPerSecond }),
     ...(scene.readers === undefined ? {} : { readers: scene.readers }),
     tooLarge: scene.tooLarge ?? null,
   };
@@ -170,9 +170,9 @@ test('a paced stream is indexed as soon as its rows exceed the threshold, beside
   // 2.5 MB a second are what two CPUs keep up with.
   assert.equal(stream(10_000, 24_000), 'indexing: 2 to one segment with a graph');
   assert.equal(stream(10_000, 25_000), waits(1000));
-  const among = (nodeBytesPerSecond: number) => plan([active(2, 12_000)], { quietMs: 0, gatheredMs: 10_000, nodeBytesPerSecond });
+  const among = (paceBytesPerSecond: number) => plan([active(2, 12_000)], { quietMs: 0, gatheredMs: 10_000, paceBytesPerSecond });
   assert.equal(among(2.5e6), 'indexing: 2 to one segment with a graph');
-  assert.equal(among(2.6e6), waits(1000), 'other replicas of the node get their share');
+  assert.equal(among(2.6e6), waits(1000), 'other shards of the node get their share');
   const beside = [segment(1, 30_000), full(2, 12_000), active(3, 12_000)];
   assert.equal(plan(beside, { quietMs: 0, gatheredMs: 5000, running: [1, 2] }), 'indexing: 3 to one segment with a graph');
   assert.equal(plan(beside, { quietMs: 0, gatheredMs: 500, running: [1, 2] }), 'nothing to do');

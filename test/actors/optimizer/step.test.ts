@@ -43,8 +43,8 @@ function print(effects: readonly OptimizerEffect[]): string[] {
   });
 }
 
-function told(stats: ReplicaStats, nowMs = LATER, nodeBytesPerSecond = 0): OptimizerMessage {
-  return { kind: 'stats', stats, nodeBytesPerSecond, nowMs };
+function told(stats: ReplicaStats, nowMs = LATER, paceBytesPerSecond = 0): OptimizerMessage {
+  return { kind: 'stats', stats, paceBytesPerSecond, nowMs };
 }
 
 /** The figures at a write. */
@@ -101,10 +101,10 @@ test('rows of a paced stream are built once they have gathered for a while, with
   assert.deepEqual(print(next.effects).slice(1), ['request 2: 2 threads for indexing: 2 to one segment with a graph']);
 });
 
-test('rows of a stream wait while the replicas of the node together get more than builds keep up with', () => {
+test('rows of a stream wait while the shards of the node that are as fast get more together than builds keep up with', () => {
   const stats = sampleStats([dueSegment({ id: 1 })], { lastWriteMs: LATER + 60_000 });
-  const wanted = (nodeBytesPerSecond: number) =>
-    play(idle, statsAt(LATER, dueSegment({ id: 1 })), told(stats, LATER + 60_000, nodeBytesPerSecond));
+  const wanted = (paceBytesPerSecond: number) =>
+    play(idle, statsAt(LATER, dueSegment({ id: 1 })), told(stats, LATER + 60_000, paceBytesPerSecond));
   assert.equal(wanted(5e6).state.kind, 'Waiting');
   assert.equal(wanted(5.1e6).state.kind, 'Idle');
 });

@@ -17,7 +17,7 @@ const DONE = sampleStats([sampleSegment({ id: 3 }), indexedSegment({ id: 4 })]);
 function inputs(state: OptimizerState): OptimizerMessage[] {
   const id = buildsOf(state)[0]?.id ?? 0;
   return [
-    ...[DUE, LACKING, DONE].map((stats) => ({ kind: 'stats', stats, nodeBytesPerSecond: 0, nowMs }) as const),
+    ...[DUE, LACKING, DONE].map((stats) => ({ kind: 'stats', stats, paceBytesPerSecond: 0, nowMs }) as const),
     { kind: 'configure', config: CONFIG, nowMs },
     { kind: 'wake', nowMs },
     { kind: 'granted', id: wantedOf(state)?.id ?? 0, threads: 1, nowMs },
