@@ -408,6 +408,24 @@ test('builds of all collections share one budget', async () => {
   );
 });
 
+test('streams that are slow enough one by one are built while they run only if they are so together', async () => {
+  const built = async (bytesPerSecond: number) => {
+    const { node, engine, run, world } = await start();
+    const names = ['pictures', 'texts'];
+    for (const name of names) await run(node.createCollection(name, sampleConfig({ indexing_threshold: 1000 })));
+    for (let ms = 0; ms <= 5000; ms += 100) {
+      const segment = dueSegment({ id: 1, vectorBytes: (bytesPerSecond * ms) / 1000 + 1 });
+      for (const name of names) engine.tellStats(sampleStats([segment], { key: `${name}/0`, lastWriteMs: world.nowMs }));
+      await world.settle();
+      world.advance(100);
+    }
+    return engine.builds.map(({ key }) => key);
+  };
+  // Four CPUs keep up with 5 MB a second. The other one waits for threads.
+  assert.deepEqual(await built(2.3e6), ['pictures/0']);
+  assert.deepEqual(await built(3e6), []);
+});
+
 test('creating a field index with wait is answered when every sealed segment has it', async () => {
   const { node, engine, run, world } = await start();
   await run(node.createCollection('pictures', sampleConfig()));
