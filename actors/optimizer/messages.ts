@@ -39,7 +39,7 @@ export type OptimizerEffect =
   | { readonly kind: 'build'; readonly id: number; readonly plan: PlannedBuild; readonly threads: number }
   /** Look again after so long; null: no need. Replaces what was set before. */
   | { readonly kind: 'wakeLater'; readonly delayMs: number | null }
-  /** So many bytes of vectors without a graph have come. */
+  /** So many bytes of vectors have been written to the replica. */
   | { readonly kind: 'tellPace'; readonly bytes: number; readonly nowMs: number }
   | { readonly kind: 'coolDown'; readonly failures: number }
   | { readonly kind: 'note'; readonly text: string; readonly facts: Record<string, unknown> }
