@@ -1,9 +1,10 @@
 /** How fast vectors come to the replicas of a node: what is built of them meanwhile shares its CPUs. */
 
 import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
+import { PACED_GATHER_MS } from './plan.js';
 
-/** What came before is not counted. */
-const WINDOW_MS = 4000;
+/** What came before is not counted: rows of a stream gather for so long before they are built. */
+const WINDOW_MS = PACED_GATHER_MS;
 const STEP_MS = 250;
 /** Replicas that get so many times as much as one are not counted beside it: shards of one collection get about as much as each other. */
 const FASTER_RATIO = 2;

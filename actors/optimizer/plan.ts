@@ -125,7 +125,7 @@ export const BUSY_THRESHOLDS = 32;
 /** Bytes of vectors a second, for each CPU of the node, that builds of its streams keep up with on half of the CPUs, merges included. */
 const PACED_BYTES_PER_CPU = 1.25e6;
 /** Rows of a stream gather for so long at least. */
-const PACED_GATHER_MS = 4000;
+export const PACED_GATHER_MS = 4000;
 /** Segments that a merge beside a stream takes at least: with four, builds of a stream took 1.2 times the CPU; with twelve, by a model, a search walks two segments more. */
 const STREAM_MERGE_MIN = 8;
 

@@ -3,7 +3,7 @@
 import { decideInRow, type Row } from '../../protocols/machine.js';
 import type { CollectionConfig } from '../../protocols/model/collection.js';
 import type { BuildProgress } from '../../storage/pool/pool.js';
-import type { ReplicaKey } from '../../storage/threads/messages.js';
+import type { ReplicaKey, ReplicaStats } from '../../storage/threads/messages.js';
 import type { NodeServices } from '../context/services.js';
 import type { CollectionEntry } from '../context/view.js';
 import { type ActorContext, type Behaviour, unreachable } from '../runtime/behaviour.js';
@@ -117,9 +117,12 @@ function withReason(status: OptimizerStatus, { waitsFor }: Held): OptimizerStatu
 function tellStats(context: OptimizerContext): void {
   const { key, services } = context.props;
   const stats = services.engine.stats(key);
-  if (stats === null) return;
-  const nowMs = context.clock.nowMs();
-  context.report({ kind: 'stats', stats, paceBytesPerSecond: services.pace.bytesPerSecond(key, nowMs), nowMs });
+  if (stats !== null) context.report(statsMessage(stats, services, context.clock.nowMs()));
+}
+
+/** What an optimizer hears of its replica's figures. */
+export function statsMessage(stats: ReplicaStats, { pace }: Pick<NodeServices, 'pace'>, nowMs: number): OptimizerMessage {
+  return { kind: 'stats', stats, paceBytesPerSecond: pace.bytesPerSecond(stats.key, nowMs), nowMs };
 }
 
 function build(id: number, plan: PlannedBuild, threads: number, context: OptimizerContext): void {

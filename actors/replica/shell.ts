@@ -7,7 +7,7 @@ import { ownConfig } from '../context/own-config.js';
 import type { NodeServices } from '../context/services.js';
 import { type CollectionEntry, STATE_ALONE } from '../context/view.js';
 import type { OptimizerMessage } from '../optimizer/messages.js';
-import { optimizerBehaviour } from '../optimizer/shell.js';
+import { optimizerBehaviour, statsMessage } from '../optimizer/shell.js';
 import { type ActorContext, type ActorRef, type Behaviour, unreachable } from '../runtime/behaviour.js';
 import { jittered, restartDelayMs } from '../runtime/restart.js';
 import type { ShardMessage } from '../shard/messages.js';
@@ -94,9 +94,7 @@ const PERFORM: Row<ReplicaEffect, Performing, void> = {
   },
   considerStats: ({ parts, context }, { stats }) => {
     parts.figures?.taken();
-    const { key, services } = context.props;
-    const nowMs = context.clock.nowMs();
-    parts.optimizer?.report({ kind: 'stats', stats, paceBytesPerSecond: services.pace.bytesPerSecond(key, nowMs), nowMs });
+    parts.optimizer?.report(statsMessage(stats, context.props.services, context.clock.nowMs()));
   },
   configure: ({ parts, context }, effect) => {
     parts.optimizer?.report({ kind: 'configure', config: effect.config, nowMs: context.clock.nowMs() });
