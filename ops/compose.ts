@@ -122,7 +122,7 @@ export async function compose(
     memory: {
       figures: {
         budgetBytes: memory.ledger.budget.bytes,
-        usedBytes: () => memory.ledger.usedBytes,
+        usedBytes: (when) => (when === 'now' ? memory.measure() : memory.ledger.usedBytes),
         noteHeld: (bytes) => memory.noteHeld(bytes),
       },
       caution: cautionAfter(run.last),

@@ -9,7 +9,8 @@ import { megabytes } from '../../storage/memory/ledger.js';
 /** What the process uses and may use, in bytes. */
 export interface MemoryFigures {
   readonly budgetBytes: number;
-  usedBytes(): number;
+  /** As measured at that time: lately is for what is asked often. */
+  usedBytes(when: 'now' | 'lately'): number;
   /** Shows what is held. */
   noteHeld(bytes: number): void;
 }
@@ -38,8 +39,8 @@ export class MemoryRoom {
   ) {}
 
   /** What the process counts as using. */
-  committedBytes(): number {
-    const used = this.figures?.usedBytes() ?? 0;
+  committedBytes(when: 'now' | 'lately' = 'lately'): number {
+    const used = this.figures?.usedBytes(when) ?? 0;
     return this.#held > 0 ? Math.max(used, this.#ceiling) : used;
   }
 
@@ -51,7 +52,8 @@ export class MemoryRoom {
   /** Holds memory for what is known better. */
   holdExactly(needed: number): HeldRoom | null {
     if (this.figures === null) return FREE;
-    const committed = this.committedBytes();
+    // A node that opens its collections uses a lot more than a moment ago.
+    const committed = this.committedBytes('now');
     if (committed + needed > this.figures.budgetBytes) return null;
     this.#ceiling = committed + needed;
     this.#held += needed;

@@ -97,13 +97,17 @@ export class AppendFolder {
     return damaged;
   }
 
-  /** The verified bytes of a place. holds: what they are, for errors. Errors: `storage`. */
-  read({ file, offset, length, checksum }: Place, holds: string): Uint8Array {
+  /** The verified bytes of a place. holds: what they are, for errors. room: a buffer to read them to. Errors: `storage`. */
+  read(
+    { file, offset, length, checksum }: Place,
+    holds: string,
+    room: (bytes: number) => Uint8Array = (bytes) => new Uint8Array(bytes),
+  ): Uint8Array {
     const name = this.pathOf(file);
     const fd = openPlainFile(name);
     try {
       if (offset + length > fs.fstatSync(fd).size) throw new DamagedFile(name, `torn: does not hold ${holds} any more`);
-      const bytes = new Uint8Array(length);
+      const bytes = room(length);
       readFully(fd, bytes, offset, name);
       if (checksum64(bytes) !== checksum) throw new DamagedFile(name, `${holds} (${length} bytes from ${offset} on): wrong checksum`);
       return bytes;

@@ -25,7 +25,7 @@ import {
   segmentPrefix,
   writeIdKey,
 } from '../wal/records.js';
-import { loadValue } from '../wal/stored-value.js';
+import { loadValue, passingRoom } from '../wal/stored-value.js';
 import { verifyFieldIndex, visitIndexedRows } from './appendable-index.js';
 import { decodeManifest, encodeManifest, type Manifest, type ManifestField, type ManifestSegment } from './manifest.js';
 import { mayLieAt } from './payload-records.js';
@@ -157,7 +157,9 @@ function loadAppendable(
   for (const { key, value } of environment.range('rows', prefix, afterPrefix(prefix))) {
     const name = `rows/${described.id}/${segment.rows}`;
     if (Buffer.compare(key, rowKey(described.id, segment.rows)) !== 0) throw damagedRecord(name);
-    const added = segment.loadChunk(loadValue(rowFiles, value, name, `rows of segment ${described.id} from ${segment.rows} on`));
+    const holds = `rows of segment ${described.id} from ${segment.rows} on`;
+    // Buffers of their own would be garbage that counts until the collector comes by: on a node that is nearly full, it is ended for that.
+    const added = segment.loadChunk(loadValue(rowFiles, value, name, holds, passingRoom));
     if (added === null) throw damagedRecord(name);
     records += added;
   }

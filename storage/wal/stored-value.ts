@@ -23,7 +23,12 @@ let room = new Uint8Array(0);
  * when `storeValue` returns: new memory for each would cost more than filling it. inlineBytesMax: as for `storeValue`.
  */
 export function valueRoom(bytes: number, inlineBytesMax: number): Uint8Array {
-  if (bytes - VALUE_HEAD_BYTES <= inlineBytesMax || bytes > ROOM_BYTES_MAX) return new Uint8Array(bytes);
+  return bytes - VALUE_HEAD_BYTES <= inlineBytesMax ? new Uint8Array(bytes) : passingRoom(bytes);
+}
+
+/** A buffer that counts until the next one is asked for, with arbitrary content. */
+export function passingRoom(bytes: number): Uint8Array {
+  if (bytes > ROOM_BYTES_MAX) return new Uint8Array(bytes);
   if (bytes > room.length) room = new Uint8Array(Math.min(ROOM_BYTES_MAX, bytes * 2));
   return room.subarray(0, bytes);
 }
@@ -49,11 +54,17 @@ export function isInline(reserved: Uint8Array, inlineBytesMax: number): boolean 
 
 /**
  * The value of a record. name: the record's name in errors. holds: the file's content in errors. Errors: `storage`, naming whichever of the
- * two is damaged.
+ * two is damaged. room: where a value from a file is read to.
  */
-export function loadValue(folder: AppendFolder, record: Uint8Array, name: string, holds: string): Uint8Array {
+export function loadValue(
+  folder: AppendFolder,
+  record: Uint8Array,
+  name: string,
+  holds: string,
+  room?: (bytes: number) => Uint8Array,
+): Uint8Array {
   const value = decodeValue(record, name);
   if (value instanceof Uint8Array) return value;
   folder.claim(value);
-  return folder.read(value, holds);
+  return folder.read(value, holds, room);
 }

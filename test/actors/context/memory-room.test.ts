@@ -5,11 +5,11 @@ import { MemoryRoom } from '../../../actors/context/memory-room.js';
 const MB = 1 << 20;
 
 function roomOf(budget: number, caution = 1) {
-  const figures = { used: 0, held: 0 };
+  const figures = { used: 0, held: 0, lately: null as number | null };
   const room = new MemoryRoom(
     {
       budgetBytes: budget,
-      usedBytes: () => figures.used,
+      usedBytes: (when) => (when === 'lately' ? (figures.lately ?? figures.used) : figures.used),
       noteHeld: (bytes) => {
         figures.held = bytes;
       },
@@ -35,6 +35,14 @@ test('room is given up to the budget, and what is held counts before it is used'
   second.release();
   assert.equal(room.committedBytes(), 85 * MB);
   assert.equal(figures.held, 0);
+});
+
+test('a build is given what is left now, not what was left when it was last measured', () => {
+  const { figures, room } = roomOf(100 * MB);
+  figures.lately = 10 * MB;
+  figures.used = 80 * MB;
+  assert.equal(room.hold(21 * MB), null);
+  assert.ok(room.hold(20 * MB) !== null);
 });
 
 test('points leave a part of the budget to builds, also to those that have begun', () => {

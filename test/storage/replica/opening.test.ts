@@ -11,7 +11,9 @@ import { fileURLToPath } from 'node:url';
 import type { ErrorFacts } from '../../../protocols/errors.js';
 import { Environment } from '../../../storage/disk/lmdb.js';
 import { SnapshotReader } from '../../../storage/disk/lmdb-reader.js';
+import { SegmentRows } from '../../../storage/replica/segment-rows.js';
 import { verifyReplicas } from '../../../storage/verify/verify-lmdb.js';
+import { ROWS_INLINE_BYTES_MAX } from '../../../storage/wal/stored-value.js';
 import { noPrlimit, printedBy, smallFileSystem } from '../../machine.js';
 import { Replica, specOf, temporaryFolder, upsert } from './support.js';
 
@@ -135,6 +137,28 @@ test('a replica that was cut off while it was made is made anew; one that was ma
   truncateSync(data, PAGE_BYTES);
   fs.rmSync(path.join(folder, 'format.json'));
   assert.deepEqual(outcomes('nothing', folder), [null]);
+});
+
+test('an opening reads all that rows have in files through one buffer: one for each was garbage that could end a nearly full node', async (t) => {
+  const folder = temporaryFolder(t);
+  const replica = await Replica.open(specOf(folder));
+  const POINTS = 3000;
+  for (let batch = 0; batch < 3; batch++)
+    replica.apply(upsert(Array.from({ length: POINTS }, (_, at) => ({ id: batch * POINTS + at, seed: at }))));
+  await replica.close();
+
+  const read: Uint8Array[] = [];
+  const { loadChunk } = SegmentRows.prototype;
+  mock.method(SegmentRows.prototype, 'loadChunk', function (this: SegmentRows, bytes: Uint8Array) {
+    read.push(bytes);
+    return loadChunk.call(this, bytes);
+  });
+  t.after(() => mock.restoreAll());
+  const again = await Replica.within(t, specOf(folder));
+  assert.equal(again.store.stats().points, 3 * POINTS);
+  const fromFiles = read.filter(({ length }) => length > ROWS_INLINE_BYTES_MAX);
+  assert.ok(fromFiles.length >= 3, String(read.map(({ length }) => length)));
+  assert.equal(new Set(fromFiles.map(({ buffer }) => buffer)).size, 1);
 });
 
 test('200 readers have places in an environment that so many threads may read', async (t) => {
