@@ -8,11 +8,12 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { makeEnvironment, NO_PYTHON, systemPython } from '../clients/python-environment.js';
 import { type AccessChapter, accessMarkdown } from './access/report.js';
 import { measureAccess } from './access/run.js';
 import { type ApiReport, apiMarkdown } from './api/report.js';
@@ -35,6 +36,8 @@ import { type LimitsChapter, limitsMarkdown } from './limits/report.js';
 import { measureLimits } from './limits/run.js';
 import { markdown, writeChapter } from './node/report.js';
 import { type BenchSettings, measure } from './node/run.js';
+import { type PeersChapter, peersMarkdown } from './peers/report.js';
+import { measurePeers } from './peers/run.js';
 import { replicationMarkdown } from './replication/report.js';
 import { measureReplication, REPLICATION_PARTS, type ReplicationPart } from './replication/run.js';
 import { type RequestsChapter, requestsMarkdown } from './requests/report.js';
@@ -72,6 +75,8 @@ const HELP = `npm run bench -- [options]
   --stream           points at a steady pace, for --seconds (default 600), into a collection that is built and searched meanwhile instead
   --rate N           of --stream: points per second, default 2000
   --engine           time, CPU, memory and disk of MNIST, 50,000 × 256 and 200,000 × 128 instead: built, searched, started again
+  --peers            libraries for vector search from Python's index of packages, called in processes of their own, next to this server instead
+  --python FILE      of --peers: a Python with the packages of ops/bench/peers/requirements.txt; default: they are installed for the run
   --graphs           graphs made of pairs next to usearch's insertions instead, in this process: CPU, and what walks find and score
   --writes           writes of one collection beside long operations of another one with --count (default 300,000) points instead; printed only
   --access           what keys, tokens, the audit log and TLS cost instead, for --count (default 5,000) points
@@ -109,6 +114,8 @@ const { values: options } = parseArgs({
     rate: { type: 'string', default: '2000' },
     engine: { type: 'boolean', default: false },
     graphs: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: false },
+    python: { type: 'string' },
     writes: { type: 'boolean', default: false },
     limits: { type: 'boolean', default: false },
     access: { type: 'boolean', default: false },
@@ -153,6 +160,10 @@ if (options.requests) {
 }
 if (options.start) {
   await benchStart();
+  process.exit(0);
+}
+if (options.peers) {
+  await benchPeers();
   process.exit(0);
 }
 if (options.graphs) {
@@ -399,16 +410,63 @@ async function benchStream(): Promise<void> {
   }
 }
 
-async function benchEngine(): Promise<void> {
+/** MNIST, 50,000 × 256 and 200,000 × 128, or a quarter of each. */
+function threeSets(): Dataset[] {
   const count = (all: number) => (options.quick ? all / 4 : all);
   const mnist = loadMnist(options.data, seed, count(60_000)) ?? sample(count(60_000));
-  const datasets = [mnist, makeSynthetic(count(50_000), 256, 1000, seed), makeSynthetic(count(200_000), 128, 1000, seed)];
+  return [mnist, makeSynthetic(count(50_000), 256, 1000, seed), makeSynthetic(count(200_000), 128, 1000, seed)];
+}
+
+async function benchPeers(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
+  try {
+    const requirements = join(ROOT, 'ops', 'bench', 'peers', 'requirements.txt');
+    const python = options.python ?? (await peersPython(folder, requirements));
+    if (python === null) return;
+    const peers = {
+      efs: options.quick ? settings.efs : numbers(options.efs, [10, 16, 32, 64, 128, 256]),
+      seconds: settings.seconds,
+      restMs: options.quick ? 3000 : 40_000,
+      python,
+      program: join(ROOT, 'ops', 'bench', 'peers', 'peer.py'),
+    };
+    const figures = await measurePeers(threeSets(), peers, folder, (line) => process.stderr.write(`${line}\n`));
+    const versions = readFileSync(requirements, 'utf8').trim().split('\n');
+    const chapter: PeersChapter = {
+      ...run(),
+      figures,
+      seed,
+      restMs: peers.restMs,
+      versions: versions.map((line) => line.replace('==', ' ')),
+    };
+    console.log(`\n${peersMarkdown(chapter)}`);
+    keep('peers', chapter, peersMarkdown(chapter));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The Python of an environment with the packages, which is made; null: there is none, and it is told why. */
+async function peersPython(folder: string, requirements: string): Promise<string | null> {
+  const system = systemPython();
+  if (system === null) {
+    console.log(NO_PYTHON);
+    return null;
+  }
+  const made = await makeEnvironment(system, folder, requirements);
+  if (typeof made === 'string') return made;
+  console.error(`the packages could not be installed: exit code ${made}`);
+  process.exitCode = 1;
+  return null;
+}
+
+async function benchEngine(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-bench-'));
   try {
     // The first is the limit: what all of them find would be compared at different recalls.
     const efs = options.quick ? settings.efs : numbers(options.efs, [10, 16, 32, 64, 128, 256]);
     const engine = { efs, seconds: settings.seconds, restMs: options.quick ? 3000 : 40_000, beside };
-    const figures = await measureEngine(datasets, engine, folder, (line) => process.stderr.write(`${line}\n`));
+    const figures = await measureEngine(threeSets(), engine, folder, (line) => process.stderr.write(`${line}\n`));
     const besideName = beside === null ? null : commitOf(beside);
     const chapter: EngineChapter = { ...run(), figures, seed, restMs: engine.restMs, besideName };
     console.log(`\n${engineMarkdown(chapter)}`);

@@ -4,7 +4,6 @@
  * of two, for `shard_keys.py`. Leaves nothing behind. Where there is no Python it says so and ends with 0. TROUPE_SEED and TROUPE_ROUNDS repeat a run and set how many random requests it has.
  */
 
-import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -13,15 +12,14 @@ import { signedToken } from '../../http/access/token.js';
 import { LocalCluster } from '../cluster/local-cluster.js';
 import { type NodeProcessOptions, startNodeProcess } from '../node-process.js';
 import { Authority } from '../tls/authority.js';
+import { makeEnvironment, NO_PYTHON, runCommand, systemPython } from './python-environment.js';
 
 const SCRIPTS = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..', '..', 'test', 'clients', 'python');
 const ROUNDS_DEFAULT = 400;
-/** Ends with 0 where Python is new enough for the client. */
-const IS_NEW_ENOUGH = 'import sys, venv; sys.exit(sys.version_info < (3, 10))';
 
-const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', IS_NEW_ENOUGH]).status === 0);
-if (python === undefined) {
-  console.log('skipped: there is no Python 3.10 or newer with venv on this machine');
+const python = systemPython();
+if (python === null) {
+  console.log(NO_PYTHON);
 } else {
   const folder = mkdtempSync(join(tmpdir(), 'troupe-python-'));
   try {
@@ -32,18 +30,10 @@ if (python === undefined) {
 }
 
 /** The exit code of the checks. */
-async function check(systemPython: string, folder: string): Promise<number> {
-  const environment = join(folder, 'venv');
-  const own = process.platform === 'win32' ? join(environment, 'Scripts', 'python.exe') : join(environment, 'bin', 'python');
+async function check(systemOne: string, folder: string): Promise<number> {
   console.log('installing the client');
-  const steps: [string, string[]][] = [
-    [systemPython, ['-m', 'venv', environment]],
-    [own, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(SCRIPTS, 'requirements.txt')]],
-  ];
-  for (const [command, argv] of steps) {
-    const code = await run(command, argv, folder);
-    if (code !== 0) return code;
-  }
+  const own = await makeEnvironment(systemOne, folder, join(SCRIPTS, 'requirements.txt'));
+  if (typeof own === 'number') return own;
 
   const seed = process.env.TROUPE_SEED ?? String(Date.now() % 1_000_000);
   const rounds = process.env.TROUPE_ROUNDS ?? String(ROUNDS_DEFAULT);
@@ -52,12 +42,16 @@ async function check(systemPython: string, folder: string): Promise<number> {
     console.log(name);
     const node = await startNodeProcess({ folder: join(folder, name), ...pass.node });
     const argv = [join(SCRIPTS, 'check.py'), String(node.port), String(node.grpcPort), seed, rounds, ...pass.credentials];
-    const code = await run(own, argv, folder, pass.environment).finally(() => node.end('SIGTERM'));
+    const code = await runCommand(own, argv, folder, pass.environment).finally(() => node.end('SIGTERM'));
     if (code !== 0) return code;
   }
   const cluster = await LocalCluster.start({ nodes: 2, folder: join(folder, 'cluster') });
   try {
-    return await run(own, [join(SCRIPTS, 'shard_keys.py'), ...cluster.nodes.map(({ grpcPort, port }) => `${port}:${grpcPort}`)], folder);
+    return await runCommand(
+      own,
+      [join(SCRIPTS, 'shard_keys.py'), ...cluster.nodes.map(({ grpcPort, port }) => `${port}:${grpcPort}`)],
+      folder,
+    );
   } finally {
     await cluster.close();
   }
@@ -109,19 +103,4 @@ function passesIn(folder: string): Readonly<Record<string, Pass>> {
   };
   for (const name of Object.keys(passes)) mkdirSync(join(folder, name));
   return passes;
-}
-
-/** The exit code of a command; 1 when a signal has ended it. */
-function run(
-  command: string,
-  argv: readonly string[],
-  folder: string,
-  environment: Readonly<Record<string, string>> = {},
-): Promise<number> {
-  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...environment };
-  const child = spawn(command, argv, { cwd: folder, stdio: 'inherit', env });
-  return new Promise((done, refuse) => {
-    child.once('error', refuse);
-    child.once('close', (code) => done(code ?? 1));
-  });
 }

@@ -1,8 +1,9 @@
 /** What the engine needs for a collection, as a table for each data set. */
 
+import { atRecall } from '../common/at-recall.js';
 import type { Machine, Memory } from '../common/measure.js';
 import { type SideFigure, sidesTable } from '../common/table.js';
-import { type EngineFigures, type EngineSearch, FILTER_EF } from './run.js';
+import { type EngineFigures, FILTER_EF } from './run.js';
 
 export interface EngineChapter {
   readonly command: string;
@@ -71,14 +72,4 @@ function section(dataset: string, sides: readonly EngineFigures[], besideName: s
     [`CPU with ${first.ungraphed.points.toLocaleString('en')} points, too few for a graph, ms`, 3, ({ ungraphed }) => ungraphed.cpuMs],
   ];
   return [dataset, '', ...sidesTable(figures, sides, besideName), ''];
-}
-
-/** CPU at a recall, by straight line between two measured ones; the lowest where all are above it, null where none is. */
-function atRecall(searches: readonly EngineSearch[], recall: number): number | null {
-  const above = searches.findIndex((search) => search.recall >= recall);
-  if (above === -1) return null;
-  const high = searches[above] as EngineSearch;
-  const low = searches[above - 1];
-  if (low === undefined || high.recall === low.recall) return high.cpuMs;
-  return low.cpuMs + ((recall - low.recall) / (high.recall - low.recall)) * (high.cpuMs - low.cpuMs);
 }
