@@ -1,12 +1,11 @@
-/** A library of `peer.py` in a process of its own, which does one thing at a time. */
+/** A library in a process of its own, which does one thing at a time: `peer.py`, or a node within `embedded.ts`. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { type Memory, memory } from '../common/measure.js';
 
-/** Of searches on one thread, one after the other. */
+/** Searches for a while, or each once. */
 export interface PeerSlice {
   readonly searches: number;
   readonly seconds: number;
@@ -22,7 +21,12 @@ interface Hello {
   readonly folder: string;
 }
 
-type Asked =
+export interface Built {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+}
+
+export type Asked =
   | { readonly kind: 'build' }
   /** seconds: 0 for each query once. filter: its name. */
   | { readonly kind: 'search'; readonly ef: number; readonly filter: string | null; readonly seconds: number };
@@ -43,14 +47,14 @@ export class PeerProcess {
   /** With the library loaded, and nothing in it. */
   private empty: Memory | null = null;
 
-  /** python: one that has the packages. folder: that of the data set, where the library gets a folder of its own. */
-  static async start(name: string, python: string, program: string, folder: string): Promise<PeerProcess> {
+  /** folder: that of the data set, where the library gets a folder of its own. */
+  static async start(name: string, command: string, argv: readonly string[], folder: string): Promise<PeerProcess> {
     const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' };
-    const child = spawn(python, [program, name, folder], { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'], env });
+    const child = spawn(command, argv, { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'], env });
     const peer = new PeerProcess(name, child, createInterface({ input: child.stdout }));
     const hello = await peer.next<Hello>();
     peer.hasFilters = hello.hasFilters;
-    peer.folder = join(hello.folder);
+    peer.folder = hello.folder;
     peer.empty = memory(peer.pid);
     return peer;
   }
@@ -60,7 +64,7 @@ export class PeerProcess {
   }
 
   /** Puts all points in and builds all indexes; their files are written then. */
-  build(): Promise<{ readonly seconds: number; readonly cpuSeconds: number }> {
+  build(): Promise<Built> {
     return this.ask({ kind: 'build' });
   }
 

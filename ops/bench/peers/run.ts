@@ -3,9 +3,10 @@
  * queries, graphs with the same M and ef_construct. All are built one after the other and searched in turn.
  */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import type { SearchAtEf } from '../common/at-recall.js';
@@ -19,6 +20,7 @@ import { grpcRequest, writeRequests } from '../common/requests.js';
 import { BUILT_QUIET_MS, untilBuilt } from '../common/until-built.js';
 import { median } from '../requests/slices.js';
 import { PeerProcess } from './peer-process.js';
+import { writeSet } from './set-files.js';
 
 export interface PeersBench {
   readonly efs: readonly number[];
@@ -49,6 +51,10 @@ export interface PeerFigures {
 
 /** As `peer.py` names them. */
 const PEERS = ['usearch', 'hnswlib', 'qdrant-edge-py', 'qdrant-edge-py, scalar quantization', 'lancedb', 'chromadb'] as const;
+const EMBEDDED = 'Troupe within a program';
+const EMBEDDED_PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'embedded.js');
+/** A node over both doors, and one within a program: the first. */
+const OWN_SIDES = 3;
 export const PEERS_FILTER_EF = 64;
 const COLLECTION = 'peers';
 const CONNECTIONS = 4;
@@ -103,7 +109,7 @@ async function measureSet(
   say: (line: string) => void,
 ): Promise<PeerFigures[]> {
   const data = writeBaselineData(dataset, folder);
-  describeSet(dataset, data, folder);
+  writeSet(dataset, data, LIMIT, folder);
   const nodeFolder = join(folder, 'node');
   mkdirSync(nodeFolder);
   const node = await startNodeProcess({ folder: nodeFolder });
@@ -111,17 +117,17 @@ async function measureSet(
   try {
     const sides: Side[] = [];
     for (const protocol of ['rest', 'grpc'] as const) sides.push(new NodeSide(dataset, node, nodeFolder, folder, load, protocol));
+    peers.push(await PeerProcess.start(EMBEDDED, process.execPath, [EMBEDDED_PROGRAM, folder], folder));
     for (const name of PEERS) {
-      const peer = await PeerProcess.start(name, settings.python, settings.program, folder);
-      peers.push(peer);
-      sides.push(sideOf(peer));
+      peers.push(await PeerProcess.start(name, settings.python, [settings.program, name, folder], folder));
     }
+    sides.push(...peers.map(sideOf));
     const built: PeerFigures['built'][] = [];
     for (const side of sides) {
       say(`${dataset.description}: ${side.name}`);
       built.push(await side.build());
     }
-    for (const side of sides.slice(0, 2)) await side.cpuMs(settings.efs[0] as number, null, WARM_SECONDS);
+    for (const side of sides.slice(0, OWN_SIDES)) await side.cpuMs(settings.efs[0] as number, null, WARM_SECONDS);
     const measured = new Map<Side, (PeerSearch & { filter: string | null })[]>(sides.map((side) => [side, []]));
     const measure = async (ef: number, filter: string | null) => {
       const truth = await truthOf(dataset, data, filter, baseline);
@@ -168,14 +174,6 @@ function truthOf({ filters, payloads }: Dataset, data: BaselineData, name: strin
   const filter = filters.find((each) => each.name === name);
   const rows = filter === undefined ? null : Uint32Array.from(payloads.flatMap((payload, row) => (filter.matches(payload) ? [row] : [])));
   return baseline.run<Truth>({ kind: 'truth', data, rows, k: LIMIT });
-}
-
-/** What `peer.py` reads beside vectors and queries. */
-function describeSet({ dim, distance, filters, payloads }: Dataset, { queriesFile, vectorsFile }: BaselineData, folder: string): void {
-  const described = { dim, isCosine: distance === 'Cosine', k: LIMIT, vectorsFile, queriesFile };
-  const byName = Object.fromEntries(filters.map(({ filter, name }) => [name, filter]));
-  writeFileSync(join(folder, 'set.json'), JSON.stringify({ ...described, filters: byName }));
-  writeFileSync(join(folder, 'payloads.json'), JSON.stringify(payloads));
 }
 
 function withQueries(dataset: Dataset, count: number): Dataset {
