@@ -139,9 +139,10 @@ class Edge:
 
 
 class Lance:
-    """One partition: a single graph of 8-bit codes. The best are scored anew."""
+    """One partition: a single graph of 8-bit codes. The best are scored anew, twice as many as wanted, which is the least ef."""
 
     has_filters = True
+    refine_factor = 2
 
     def __init__(self, data, folder):
         # It warns of each search otherwise.
@@ -185,7 +186,8 @@ class Lance:
             where = " AND ".join(f"{key} {operators[operator]} {literal(value)}" for key, operator, value in conditions_of(filter))
 
         def search(n):
-            query = self.table.search(queries[n]).distance_type(distance).ef(ef).refine_factor(2).limit(k).select(["id", "_distance"])
+            query = self.table.search(queries[n]).distance_type(distance).ef(max(ef, self.refine_factor * k))
+            query = query.refine_factor(self.refine_factor).limit(k).select(["id", "_distance"])
             if where is not None:
                 query = query.where(where, prefilter=True)
             return query.to_arrow()["id"].to_pylist()
