@@ -7,7 +7,7 @@
 
 import { type ErrorFacts, errorFacts, reasonOf, TroupeError } from '../../protocols/errors.js';
 import type { AliasMap } from '../../protocols/model/alias.js';
-import type { KeyedShard, PeerId, ShardId, ShardKey, ShardKeySelector } from '../../protocols/model/cluster.js';
+import type { KeyedShard, PeerId, ShardId, ShardKeySelector } from '../../protocols/model/cluster.js';
 import type { ExplainRequest } from '../../protocols/model/explanation.js';
 import { foundUnknown } from '../../protocols/model/unknown-fields.js';
 import { type HardwareUsage, noUsage } from '../../protocols/model/usage.js';
@@ -56,7 +56,7 @@ import { runPortion } from './portion/run.js';
 import { paid, payWrite } from './rates.js';
 import { SeenScans } from './seen-scans.js';
 import { chosenSnapshots } from './snapshot/chosen-shards.js';
-import { collectionOf, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot/snapshot-view.js';
+import { collectionOf, type KeyPlace, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot/snapshot-view.js';
 import type { SpreadActs } from './spread-read.js';
 
 /** Bitsets of filters this thread keeps, over all segments. */
@@ -487,7 +487,7 @@ export class Reader {
       return keys.map((key) => {
         const replica = this.replicas.get(key);
         if (replica === undefined) throw new TroupeError('unavailable', `replica ${key} is not open here`, { retryAfterMs: 1000 });
-        const snapshot = replica.snapshot(this.shardKeyOf(key), ring);
+        const snapshot = replica.snapshot(this.shardPlace(key), ring);
         if (snapshot === null) throw new SetOnItsWay();
         taken.push(snapshot);
         return snapshot;
@@ -556,8 +556,10 @@ export class Reader {
     return this.shardKeys.get(collectionOf(key));
   }
 
-  private shardKeyOf(key: ReplicaKey): ShardKey | null {
-    return this.keyedShards(key)?.find(({ id }) => id === shardOf(key))?.key ?? null;
+  private shardPlace(key: ReplicaKey): KeyPlace {
+    const keyed = this.keyedShards(key) ?? [];
+    const shardKey = keyed.find(({ id }) => id === shardOf(key))?.key ?? null;
+    return { shardKey, ringShards: shardKey === null ? null : keyed.filter(({ key: other }) => other === shardKey).length };
   }
 
   private keysNamed(collection: string): ReplicaKey[] {

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LocalCluster } from '../../ops/cluster/local-cluster.js';
+import type { Explanation } from '../../protocols/model/explanation.js';
 import { type Args, Doors, type OperationName } from './clients/doors.js';
-import { temporaryFolder } from './support.js';
+import { temporaryFolder, untilIndexed } from './support.js';
 
 const VECTORS = { size: 2, distance: 'Dot' };
 
@@ -104,5 +105,37 @@ test('points under shard keys', async (context) => {
     assert.deepEqual(await read('count_points', { ...seen, shard_key: 7 }), { count: 2 });
     await changed(here, 'delete_points', { filter: {}, wait: true });
     assert.deepEqual(await read('count_points', {}), { count: 0 });
+  });
+
+  await context.test('a walk in one of several shards with a key keeps its part of the candidates, in the only one all', async () => {
+    const { client } = nodes[0];
+    const config = {
+      vectors: { size: 256, distance: 'Dot' },
+      hnsw_config: { m: 4, full_scan_threshold: 10 },
+      optimizers_config: { indexing_threshold: 100 },
+    };
+    await client.result('PUT', '/collections/walked', { ...config, sharding_method: 'custom' });
+    for (const [shard_key, shards_number] of [
+      ['one', 1],
+      ['four', 4],
+    ] as const)
+      await client.result('PUT', '/collections/walked/shards', { shard_key, shards_number, placement: [peers[0]] });
+    const vectorOf = (id: number) => Array.from({ length: 256 }, (_, at) => Math.round(1000 * Math.sin(id * (at + 1))) / 1000);
+    for (const [shard_key, count] of [
+      ['one', 2000],
+      ['four', 8000],
+    ] as const) {
+      const points = Array.from({ length: count }, (_, id) => ({ id, vector: vectorOf(id) }));
+      await client.result('PUT', '/collections/walked/points?wait=true', { points, shard_key });
+    }
+    await untilIndexed(client, 'walked', 10_000);
+    const efsOf = async (shard_key: string): Promise<unknown[]> => {
+      const asked = { query: vectorOf(0.5), limit: 5, params: { hnsw_ef: 100 }, shard_key, explain: true };
+      const { body } = await client.call('POST', '/collections/walked/points/query', asked);
+      const { shards } = (body as { explain: Explanation }).explain;
+      return shards.flatMap(({ segments }) => segments.flatMap(({ searches }) => searches.map(({ ef }) => ef)));
+    };
+    assert.deepEqual(await efsOf('one'), [100]);
+    assert.deepEqual(await efsOf('four'), [50, 50, 50, 50]);
   });
 });

@@ -21,7 +21,6 @@ import { seePlan } from '../../explain/seen-plans.js';
 import { graphSettings, indexingThresholdBytes } from '../../segment/graph-settings.js';
 import { itemBytes, residentOffset } from '../../segment/layout.js';
 import { elementOf } from '../../segment/plans.js';
-import { unkeyedShards } from '../../sharding/keys.js';
 import type { FoundRow } from '../query/points.js';
 import { admittedBits, countedAdmission } from '../snapshot/admitted.js';
 import { rankListed } from '../snapshot/filed-lists.js';
@@ -270,8 +269,7 @@ export function factsOf(
     indexedOnly: params.indexedOnly && vector.valueWalks === null && awaitsGraph(snapshot, vector.layout.name),
     hnswEf: params.hnswEf === 0 ? null : params.hnswEf,
     efDefault: own?.ef_construct ?? hnsw.ef_construct,
-    // Users choose what lies in shards with keys.
-    shards: unkeyedShards(snapshot.config) || 1,
+    shards: snapshot.ringShards,
     k,
     fullScanThresholdKb: own?.full_scan_threshold ?? hnsw.full_scan_threshold,
     dim: vector.layout.dim,

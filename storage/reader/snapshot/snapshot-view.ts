@@ -31,6 +31,7 @@ import { closeSegmentFiles, readPayloadText } from '../../segment/payload-file.j
 import { itemOffsets } from '../../segment/ragged.js';
 import { openTokenLists } from '../../segment/token-lists.js';
 import { closeVectorFiles } from '../../segment/vector-file.js';
+import { unkeyedShards } from '../../sharding/keys.js';
 import { RingOwner, ringOf } from '../../sharding/ring.js';
 import type { Deadline } from '../../threads/deadline.js';
 import type { Attach, ReplicaKey, ReplicaSpec } from '../../threads/messages.js';
@@ -151,7 +152,7 @@ export class ReplicaReader {
   }
 
   /** The newest committed moment; null when its set of segments has not come yet. `release` it when the answer is made. */
-  snapshot(shardKey: ShardKey | null = null, ring: readonly ShardId[] | null = null): ReplicaSnapshot | null {
+  snapshot({ shardKey, ringShards }: KeyPlace = UNKEYED, ring: readonly ShardId[] | null = null): ReplicaSnapshot | null {
     this.context.uses.note(this.place);
     this.view ??= openReplicaView(this.spec.folder);
     const { view } = this;
@@ -173,6 +174,7 @@ export class ReplicaReader {
     return {
       shardId,
       shardKey,
+      ringShards: ringShards ?? (unkeyedShards(this.spec.config) || 1),
       appliedOperation: state.appliedOperation,
       config: this.spec.config,
       vectors: this.vectors,
@@ -196,10 +198,21 @@ export class ReplicaReader {
   }
 }
 
+/** What a shard's key says of it. */
+export interface KeyPlace {
+  readonly shardKey: ShardKey | null;
+  /** Shards with this key; null: shards of the collection have none, or none is known. */
+  readonly ringShards: number | null;
+}
+
+const UNKEYED: KeyPlace = { shardKey: null, ringShards: null };
+
 /** A replica at one moment. */
 export interface ReplicaSnapshot {
   readonly shardId: ShardId;
   readonly shardKey: ShardKey | null;
+  /** Shards that points are shared out to by their ids, this one included: those with its key, or all where shards have none. */
+  readonly ringShards: number;
   /** Number of the last operation that it takes in. */
   readonly appliedOperation: number;
   readonly config: CollectionConfig;

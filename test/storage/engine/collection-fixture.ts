@@ -32,6 +32,7 @@ import { LIVE, residentOffset, segmentLayout, segmentMemory, type VectorLayout, 
 import { vectorPlans } from '../../../storage/segment/plans.js';
 import { itemOffsets, raggedOf } from '../../../storage/segment/ragged.js';
 import { loadSealed } from '../../../storage/segment/sealed.js';
+import { unkeyedShards } from '../../../storage/sharding/keys.js';
 import { Deadline } from '../../../storage/threads/deadline.js';
 import type { BuildJob } from '../../../storage/threads/messages.js';
 import { ReplicaUses } from '../../../storage/threads/replica-uses.js';
@@ -120,12 +121,15 @@ export class CollectionFixture {
     readonly config: CollectionConfig,
     readonly fields: ReadonlyMap<string, FieldSchema> = new Map(),
     readonly shardId = 0,
+    /** Shards with the key of this one; null: by the configuration. */
+    private readonly ringShards: number | null = null,
   ) {}
 
   snapshot(): ReplicaSnapshot {
     return {
       shardId: this.shardId,
       shardKey: null,
+      ringShards: this.ringShards ?? (unkeyedShards(this.config) || 1),
       appliedOperation: 0,
       config: this.config,
       vectors: vectorsByName(this.config.params.vectors),

@@ -99,10 +99,10 @@ test('a search says of each segment how it was searched and why, and what the wa
   assert.match(explanation.summary, /^walk, scan; 1 shard; \d+ rows scored; \d+ rescored$/);
 });
 
-test('a walk keeps fewer candidates in one of several shards that points are shared out to by their ids, and as many as asked for in one with a key', async (t) => {
-  const efOf = async (params: Partial<CollectionParams>): Promise<number | null | undefined> => {
+test('a walk keeps fewer candidates in one of several shards that points are shared out to by their ids, be it those with its key', async (t) => {
+  const efOf = async (params: Partial<CollectionParams>, ringShards: number | null = null): Promise<number | null | undefined> => {
     const one = configOf({ dense: { size: DIM, distance: 'Dot' } });
-    const shard = new CollectionFixture({ ...one, params: { ...one.params, ...params } }, FIELDS);
+    const shard = new CollectionFixture({ ...one, params: { ...one.params, ...params } }, FIELDS, 0, ringShards);
     t.after(() => shard.remove());
     await shard.addSealed(
       pointsOf(0, ROWS).map(({ id, vectors }) => ({ id, vectors: { dense: vectors.dense as number[] }, payload: {} })),
@@ -112,7 +112,8 @@ test('a walk keeps fewer candidates in one of several shards that points are sha
     return explanation.shards[0]?.segments[0]?.searches[0]?.ef;
   };
   assert.equal(await efOf({ shard_number: 4 }), 24);
-  assert.equal(await efOf({ shard_number: 4, sharding_method: 'custom' }), 26);
+  assert.equal(await efOf({ shard_number: 4, sharding_method: 'custom' }), 26, 'of its key no other shard is known');
+  assert.equal(await efOf({ shard_number: 1, sharding_method: 'custom' }, 4), 24);
 });
 
 test('the times of stages make up those of segments, and with the stages outside of segments the whole', () => {
