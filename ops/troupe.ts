@@ -11,6 +11,7 @@ import { callOperation } from '../http/embedded/in-process.js';
 import { TroupeError } from '../protocols/errors.js';
 import type { OperationName, ResultOf } from '../protocols/openapi/operations.js';
 import { freeForStart } from '../storage/disk/disk-watch.js';
+import { memoryGiver } from '../storage/memory/system-calls.js';
 import { type Composition, compose } from './compose.js';
 import { unavailableSettings } from './config/available.js';
 import { readBackupPlans } from './config/backup-settings.js';
@@ -115,6 +116,7 @@ export class Troupe extends TroupeOperations {
     try {
       const identity = nodeIdentity(ownVersion(), Date.now());
       const composition = await compose(settings, null, identity, logOf, () => {});
+      composition.memory.giveBack = memoryGiver();
       const troupe = new Troupe(composition, settings, lock, removeFolder);
       // Its threads end, and calls are refused from now on.
       lost = () => void troupe.close().catch(() => {});

@@ -1,7 +1,7 @@
 /** The door for callers in the same process: operations by name, with plain objects for bodies and results. */
 
 import { TroupeError } from '../../protocols/errors.js';
-import { parseStored, stringifyJson } from '../../protocols/json.js';
+import { parseStored } from '../../protocols/json.js';
 import type { Explanation } from '../../protocols/model/explanation.js';
 import type { BodyOf, OperationName, ResultOf } from '../../protocols/openapi/operations.js';
 import { checkCollectionName, type QueryParameters, readParameters, updateParameters } from '../../protocols/rest/parameters.js';
@@ -11,6 +11,7 @@ import { checkMode } from '../context/recovery.js';
 import type { DoorServices } from '../context/services.js';
 import { pointsRequest } from '../handlers/points.js';
 import { ROUTES } from '../routes.js';
+import { encodeBody } from './body.js';
 
 export interface Call<Name extends OperationName> {
   /** Parameters of the operation's path. */
@@ -66,22 +67,6 @@ export async function callOperation<Name extends OperationName>(
       break;
   }
   throw new TroupeError('unsupported', `${name} is not available in the same process in this release`);
-}
-
-/** JSON bytes in a buffer of their own, which may be given to another thread. Vectors may be Float32Arrays. */
-function encodeBody(body: unknown): Uint8Array {
-  return new TextEncoder().encode(stringifyJson(withLists(body)));
-}
-
-/** The value with lists in the place of typed arrays; what holds none stays as it is. */
-function withLists(value: unknown): unknown {
-  if (value === null || typeof value !== 'object') return value;
-  if (value instanceof Float32Array) return Array.from(value);
-  if (Array.isArray(value)) {
-    // Nearly all lists are lists of numbers.
-    return typeof value[0] === 'number' ? value : value.map(withLists);
-  }
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withLists(inner)]));
 }
 
 function decodeResult<Name extends OperationName>(bytes: Uint8Array): ResultOf<Name> {

@@ -1,7 +1,7 @@
 /**
  * The calls of the C library by which a process gives memory back, puts files in its place, and has files read ahead. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
  * where the module, the library (musl has no `malloc_trim`) or its way of naming types is another, nothing is given back, and nothing else differs.
- * The same in a process that `launch.sh` did not start: a program that has its node within itself is not warned of an experimental feature (ops/README.md).
+ * The same in a process that would be warned of an experimental feature, as a program is that has its node within itself (ops/README.md): `launch.sh` turns the warning off, and so may a program.
  */
 
 import { realpathSync } from 'node:fs';
@@ -161,8 +161,17 @@ export function askAhead(): AskAhead | null {
 let known: Library | null | undefined;
 
 function openLibrary(): Library | null {
-  if (known === undefined) known = process.env.TROUPE_STARTED === undefined ? null : newLibrary();
+  if (known === undefined) known = isWarned(process.execArgv, process.env) ? null : newLibrary();
   return known;
+}
+
+const WITHOUT_WARNING = new Set(['--disable-warning=ExperimentalWarning', '--no-warnings']);
+
+/** Whether a process with these options of Node.js and this environment is warned of experimental features. */
+export function isWarned(execArgv: readonly string[], environment: NodeJS.ProcessEnv): boolean {
+  const { NODE_NO_WARNINGS, NODE_OPTIONS = '', TROUPE_STARTED } = environment;
+  if (TROUPE_STARTED !== undefined || NODE_NO_WARNINGS === '1') return false;
+  return ![...execArgv, ...NODE_OPTIONS.split(' ')].some((option) => WITHOUT_WARNING.has(option));
 }
 
 function newLibrary(): Library | null {

@@ -12,7 +12,7 @@ import { type Filter, Troupe } from '../../troupe.js';
 import { type BenchPayload, PAYLOAD_FIELDS } from '../common/dataset.js';
 import { UPLOAD_BATCH } from '../common/prepared.js';
 import { BUILT_QUIET_MS } from '../common/until-built.js';
-import type { Asked, Built, PeerSlice } from './peer-process.js';
+import type { AskedOfPeer, Built, PeerSlice } from './peer-process.js';
 import { type DescribedSet, PAYLOADS_FILE, SET_FILE } from './set-files.js';
 
 const COLLECTION = 'peers';
@@ -28,7 +28,7 @@ const troupe = await Troupe.open({ path: own });
 
 tell({ hasFilters: true, folder: own });
 for await (const line of createInterface({ input: process.stdin })) {
-  const asked = JSON.parse(line) as Asked;
+  const asked = JSON.parse(line) as AskedOfPeer;
   tell(asked.kind === 'build' ? await build() : await searched(asked));
 }
 await troupe.close();
@@ -68,7 +68,7 @@ async function upload(payloads: readonly BenchPayload[]): Promise<void> {
 }
 
 /** seconds: 0 for each query once. */
-async function searched({ ef, filter, seconds }: Extract<Asked, { readonly kind: 'search' }>): Promise<PeerSlice> {
+async function searched({ ef, filter, seconds }: Extract<AskedOfPeer, { readonly kind: 'search' }>): Promise<PeerSlice> {
   const found: number[][] = [];
   const condition = filter === null ? undefined : (filters[filter] as Filter);
   const started = performance.now();

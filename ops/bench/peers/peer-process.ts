@@ -26,7 +26,7 @@ export interface Built {
   readonly cpuSeconds: number;
 }
 
-export type Asked =
+export type AskedOfPeer =
   | { readonly kind: 'build' }
   /** seconds: 0 for each query once. filter: its name. */
   | { readonly kind: 'search'; readonly ef: number; readonly filter: string | null; readonly seconds: number };
@@ -85,7 +85,7 @@ export class PeerProcess {
     this.child.kill('SIGKILL');
   }
 
-  private ask<Answer>(asked: Asked): Promise<Answer> {
+  private ask<Answer>(asked: AskedOfPeer): Promise<Answer> {
     this.child.stdin.write(`${JSON.stringify(asked)}\n`);
     return this.next();
   }

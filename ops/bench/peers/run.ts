@@ -53,6 +53,8 @@ export interface PeerFigures {
 const PEERS = ['usearch', 'hnswlib', 'qdrant-edge-py', 'qdrant-edge-py, scalar quantization', 'lancedb', 'chromadb'] as const;
 const EMBEDDED = 'Troupe within a program';
 const EMBEDDED_PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'embedded.js');
+/** As the README tells programs to be started. */
+const EMBEDDED_OPTIONS = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=2'];
 /** A node over both doors, and one within a program: the first. */
 const OWN_SIDES = 3;
 export const PEERS_FILTER_EF = 64;
@@ -117,7 +119,7 @@ async function measureSet(
   try {
     const sides: Side[] = [];
     for (const protocol of ['rest', 'grpc'] as const) sides.push(new NodeSide(dataset, node, nodeFolder, folder, load, protocol));
-    peers.push(await PeerProcess.start(EMBEDDED, process.execPath, [EMBEDDED_PROGRAM, folder], folder));
+    peers.push(await PeerProcess.start(EMBEDDED, process.execPath, [...EMBEDDED_OPTIONS, EMBEDDED_PROGRAM, folder], folder));
     for (const name of PEERS) {
       peers.push(await PeerProcess.start(name, settings.python, [settings.program, name, folder], folder));
     }

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { isWarned } from '../../../storage/memory/system-calls.js';
 import { broughtNode } from '../../brought-node.js';
 import { temporaryFolder } from '../replica/support.js';
 
@@ -74,4 +75,13 @@ test('freed blocks, pages of the program and mapped pages of a database go back 
   assert.ok(database.mapped - database.left > 32_000, `mapped: ${database.mapped} kB, then ${database.left} kB`);
   assert.equal(database.sum, 2 * 255 * 128);
   assert.deepEqual(rest, { sum: 8 * 8192, parsed: 1.5, text: 'Ä' });
+});
+
+test('an experimental feature is used where the launcher or the program has turned its warning off, and nowhere else', () => {
+  assert.equal(isWarned([], {}), true);
+  assert.equal(isWarned(['--max-semi-space-size=2'], { NODE_OPTIONS: '--enable-source-maps' }), true);
+  assert.equal(isWarned([], { TROUPE_STARTED: 'brought 0' }), false);
+  assert.equal(isWarned(['--disable-warning=ExperimentalWarning'], {}), false);
+  assert.equal(isWarned([], { NODE_OPTIONS: '--enable-source-maps --no-warnings' }), false);
+  assert.equal(isWarned([], { NODE_NO_WARNINGS: '1' }), false);
 });
