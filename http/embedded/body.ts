@@ -1,6 +1,6 @@
 /**
  * Bodies of callers in the same process, as JSON. Vectors may be Float32Arrays: their numbers are printed as the shortest text that is read back as the same
- * float32, which is half as long as that of the same numbers in a list, and takes a tenth of the time.
+ * float32, which is about half as long as that of the same numbers as float64.
  */
 
 import { TroupeError } from '../../protocols/errors.js';

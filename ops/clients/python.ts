@@ -30,9 +30,9 @@ if (python === null) {
 }
 
 /** The exit code of the checks. */
-async function check(systemOne: string, folder: string): Promise<number> {
+async function check(basePython: string, folder: string): Promise<number> {
   console.log('installing the client');
-  const own = await makeEnvironment(systemOne, folder, join(SCRIPTS, 'requirements.txt'));
+  const own = await makeEnvironment(basePython, folder, join(SCRIPTS, 'requirements.txt'));
   if (typeof own === 'number') return own;
 
   const seed = process.env.TROUPE_SEED ?? String(Date.now() % 1_000_000);
