@@ -56,7 +56,15 @@ import { runPortion } from './portion/run.js';
 import { paid, payWrite } from './rates.js';
 import { SeenScans } from './seen-scans.js';
 import { chosenSnapshots } from './snapshot/chosen-shards.js';
-import { collectionOf, type KeyPlace, type ReaderContext, ReplicaReader, type ReplicaSnapshot, shardOf } from './snapshot/snapshot-view.js';
+import {
+  collectionOf,
+  type KeyPlace,
+  keyPlacesOf,
+  type ReaderContext,
+  ReplicaReader,
+  type ReplicaSnapshot,
+  shardOf,
+} from './snapshot/snapshot-view.js';
 import type { SpreadActs } from './spread-read.js';
 
 /** Bitsets of filters this thread keeps, over all segments. */
@@ -556,10 +564,10 @@ export class Reader {
     return this.shardKeys.get(collectionOf(key));
   }
 
-  private shardPlace(key: ReplicaKey): KeyPlace {
-    const keyed = this.keyedShards(key) ?? [];
-    const shardKey = keyed.find(({ id }) => id === shardOf(key))?.key ?? null;
-    return { shardKey, ringShards: shardKey === null ? null : keyed.filter(({ key: other }) => other === shardKey).length };
+  /** Undefined where shards have no keys, or none is known. */
+  private shardPlace(key: ReplicaKey): KeyPlace | undefined {
+    const keyed = this.keyedShards(key);
+    return keyed && keyPlacesOf(keyed).get(shardOf(key));
   }
 
   private keysNamed(collection: string): ReplicaKey[] {

@@ -3,14 +3,13 @@
  * another checkout builds the same after this one, and takes the same searches in turn with it.
  */
 
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunningNode } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import { type BenchFilter, type Dataset, PAYLOAD_FIELDS } from '../common/dataset.js';
-import { type Helper, startHelper } from '../common/helper.js';
-import type { BaselineData, LoadResult, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
+import { exactAnswers, measureEachSet, type SetHelpers } from '../common/each-set.js';
+import type { BaselineData, LoadResult } from '../common/jobs.js';
 import { cpuSeconds, diskMegabytes, type Memory, memory, peakMegabytes, resetPeak } from '../common/measure.js';
 import { idsOf, recallOf, searchRequests, UPLOAD_BATCH, uploadRequests, writeBaselineData } from '../common/prepared.js';
 import { writeRequests } from '../common/requests.js';
@@ -74,24 +73,7 @@ export async function measureEngine(
   folder: string,
   say: (line: string) => void,
 ): Promise<EngineFigures[]> {
-  const figures: EngineFigures[] = [];
-  const helpers = { load: startHelper<ToLoad>('load'), baseline: startHelper<ToBaseline>('baseline') };
-  try {
-    for (const dataset of datasets) {
-      const own = join(folder, `${dataset.name}-${dataset.dim}`);
-      mkdirSync(own);
-      figures.push(...(await new EngineRun(dataset, settings, own, helpers, say).measure()));
-    }
-  } finally {
-    helpers.load.end();
-    helpers.baseline.end();
-  }
-  return figures;
-}
-
-interface Helpers {
-  readonly load: Helper<ToLoad>;
-  readonly baseline: Helper<ToBaseline>;
+  return measureEachSet(datasets, folder, (dataset, own, helpers) => new EngineRun(dataset, settings, own, helpers, say).measure());
 }
 
 type Restarted = Pick<EngineFigures, 'searched' | 'restarted'>;
@@ -106,7 +88,7 @@ class EngineRun {
     private readonly dataset: Dataset,
     private readonly settings: EngineBench,
     private readonly folder: string,
-    private readonly helpers: Helpers,
+    private readonly helpers: SetHelpers,
     private readonly say: (line: string) => void,
   ) {
     this.requests = join(folder, 'next.requests');
@@ -174,9 +156,8 @@ class EngineRun {
     filter: BenchFilter | null,
     fixedCpuMs: readonly number[],
   ): Promise<EngineSearch[]> {
-    const { payloads, queryCount } = this.dataset;
-    const rows = filter === null ? null : Uint32Array.from(payloads.flatMap((payload, row) => (filter.matches(payload) ? [row] : [])));
-    const truth = await this.helpers.baseline.run<Truth>({ kind: 'truth', data: this.data, rows, k: LIMIT });
+    const { queryCount } = this.dataset;
+    const truth = await exactAnswers(this.dataset, this.data, filter?.name ?? null, LIMIT, this.helpers.baseline);
     const file = this.searchFile(COLLECTION, ef, filter);
     const recalls: number[] = [];
     for (const { node } of sides) {

@@ -7,11 +7,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Filter, Troupe } from '../../troupe.js';
 import { type BenchPayload, PAYLOAD_FIELDS } from '../common/dataset.js';
 import { UPLOAD_BATCH } from '../common/prepared.js';
-import { BUILT_QUIET_MS } from '../common/until-built.js';
+import { BUILT_QUIET_MS, untilGreen } from '../common/until-built.js';
 import type { AskedOfPeer, Built, PeerSlice } from './peer-process.js';
 import { type DescribedSet, PAYLOADS_FILE, SET_FILE } from './set-files.js';
 
@@ -40,11 +39,7 @@ async function build(): Promise<Built> {
   for (const [field_name, field_schema] of Object.entries(PAYLOAD_FIELDS))
     await troupe.createFieldIndex(COLLECTION, { field_name, field_schema });
   await upload(JSON.parse(readFileSync(join(folder, PAYLOADS_FILE), 'utf8')) as BenchPayload[]);
-  for (let greenMs = 0; greenMs < BUILT_QUIET_MS; ) {
-    await sleep(200);
-    const { indexed_vectors_count: indexed, status } = await troupe.getCollection(COLLECTION);
-    greenMs = status === 'green' && (indexed ?? 0) > 0 ? greenMs + 200 : 0;
-  }
+  await untilGreen(() => troupe.getCollection(COLLECTION), { pollMs: 200, quietMs: BUILT_QUIET_MS });
   const { system, user } = process.cpuUsage(cpu);
   return { seconds: (performance.now() - started - BUILT_QUIET_MS) / 1000, cpuSeconds: (system + user) / 1e6 };
 }

@@ -11,8 +11,9 @@ import { type RunningNode, startNodeProcess } from '../../node-process.js';
 import { RestClient } from '../../rest-client.js';
 import type { SearchAtEf } from '../common/at-recall.js';
 import { type Dataset, PAYLOAD_FIELDS } from '../common/dataset.js';
-import { type Helper, startHelper } from '../common/helper.js';
-import type { BaselineData, LoadJob, LoadResult, ToBaseline, ToLoad, Truth } from '../common/jobs.js';
+import { exactAnswers, measureEachSet, type SetHelpers } from '../common/each-set.js';
+import type { Helper } from '../common/helper.js';
+import type { LoadJob, LoadResult, ToLoad, Truth } from '../common/jobs.js';
 import { cpuSeconds, diskMegabytes, type Memory, memory } from '../common/measure.js';
 import { grpcUploadRequests, idsOf, recallOf, searchRequests, UPLOAD_BATCH, writeBaselineData } from '../common/prepared.js';
 import { queryMessage } from '../common/protobuf.js';
@@ -83,31 +84,16 @@ export async function measurePeers(
   folder: string,
   say: (line: string) => void,
 ): Promise<PeerFigures[]> {
-  const helpers = { load: startHelper<ToLoad>('load'), baseline: startHelper<ToBaseline>('baseline') };
-  const figures: PeerFigures[] = [];
-  try {
-    for (const dataset of datasets) {
-      const own = join(folder, `${dataset.name}-${dataset.dim}`);
-      mkdirSync(own);
-      figures.push(...(await measureSet(withQueries(dataset, QUERIES), settings, own, helpers, say)));
-    }
-  } finally {
-    helpers.load.end();
-    helpers.baseline.end();
-  }
-  return figures;
-}
-
-interface Helpers {
-  readonly load: Helper<ToLoad>;
-  readonly baseline: Helper<ToBaseline>;
+  return measureEachSet(datasets, folder, (dataset, own, helpers) =>
+    measureSet(withQueries(dataset, QUERIES), settings, own, helpers, say),
+  );
 }
 
 async function measureSet(
   dataset: Dataset,
   settings: PeersBench,
   folder: string,
-  { baseline, load }: Helpers,
+  { baseline, load }: SetHelpers,
   say: (line: string) => void,
 ): Promise<PeerFigures[]> {
   const data = writeBaselineData(dataset, folder);
@@ -132,7 +118,7 @@ async function measureSet(
     for (const side of sides.slice(0, OWN_SIDES)) await side.cpuMs(settings.efs[0] as number, null, WARM_SECONDS);
     const measured = new Map<Side, (PeerSearch & { filter: string | null })[]>(sides.map((side) => [side, []]));
     const measure = async (ef: number, filter: string | null) => {
-      const truth = await truthOf(dataset, data, filter, baseline);
+      const truth = await exactAnswers(dataset, data, filter, LIMIT, baseline);
       const asked = filter === null ? sides : sides.filter(({ hasFilters }) => hasFilters);
       for (const search of await searchInTurns(asked, truth, ef, filter, settings.seconds)) measured.get(search.side)?.push(search);
     };
@@ -170,12 +156,6 @@ async function searchInTurns(
   for (let slice = 0; slice < SLICES; slice++)
     for (const [n, side] of sides.entries()) slices[n]?.push(await side.cpuMs(ef, filter, seconds / SLICES));
   return sides.map((side, n) => ({ side, ef, filter, recall: recalls[n] as number, cpuMs: median(slices[n] ?? []) }));
-}
-
-function truthOf({ filters, payloads }: Dataset, data: BaselineData, name: string | null, baseline: Helper<ToBaseline>): Promise<Truth> {
-  const filter = filters.find((each) => each.name === name);
-  const rows = filter === undefined ? null : Uint32Array.from(payloads.flatMap((payload, row) => (filter.matches(payload) ? [row] : [])));
-  return baseline.run<Truth>({ kind: 'truth', data, rows, k: LIMIT });
 }
 
 function withQueries(dataset: Dataset, count: number): Dataset {

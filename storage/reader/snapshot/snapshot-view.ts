@@ -5,7 +5,7 @@
  * Its rules are View-V1 to View-V6 in storage/README.md.
  */
 
-import type { ShardId, ShardKey } from '../../../protocols/model/cluster.js';
+import type { KeyedShard, ShardId, ShardKey } from '../../../protocols/model/cluster.js';
 import type { CollectionConfig, FieldSchema, SparseVectorParams, VectorParams } from '../../../protocols/model/collection.js';
 import { sparseByName, vectorsByName } from '../../../protocols/model/collection.js';
 import type { Condition } from '../../../protocols/model/filter.js';
@@ -206,6 +206,20 @@ export interface KeyPlace {
 }
 
 const UNKEYED: KeyPlace = { shardKey: null, ringShards: null };
+
+/** Of the shards of a collection, as long as they are these: each read asks for those of its shards. */
+const knownPlaces = new WeakMap<readonly KeyedShard[], ReadonlyMap<ShardId, KeyPlace>>();
+
+export function keyPlacesOf(shards: readonly KeyedShard[]): ReadonlyMap<ShardId, KeyPlace> {
+  let places = knownPlaces.get(shards);
+  if (places === undefined) {
+    const counts = new Map<ShardKey | null, number>();
+    for (const { key } of shards) counts.set(key, (counts.get(key) ?? 0) + 1);
+    places = new Map(shards.map(({ id, key }) => [id, key === null ? UNKEYED : { shardKey: key, ringShards: counts.get(key) ?? 1 }]));
+    knownPlaces.set(shards, places);
+  }
+  return places;
+}
 
 /** A replica at one moment. */
 export interface ReplicaSnapshot {
