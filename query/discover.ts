@@ -41,43 +41,6 @@ export const contextScores: ExampleScorer = (pairs, rows) => {
   return Float32Array.from(scores);
 };
 
-/** One pair of rated examples, the better one first. */
-export interface FeedbackPair {
-  readonly better: number;
-  readonly worse: number;
-  /** How much higher the better one was rated, > 0. */
-  readonly confidence: number;
-}
-
-/** All pairs of examples with different ratings. */
-export function feedbackPairs(ratings: readonly number[]): FeedbackPair[] {
-  const pairs: FeedbackPair[] = [];
-  ratings.forEach((one, i) => {
-    for (let j = i + 1; j < ratings.length; j++) {
-      const other = ratings[j] as number;
-      if (one > other) pairs.push({ better: i, worse: j, confidence: one - other });
-      else if (other > one) pairs.push({ better: j, worse: i, confidence: other - one });
-    }
-  });
-  return pairs;
-}
-
-/**
- * Relevance feedback, strategy naive. Examples: the target, then those that were rated. The score is a × similarity to
- * the target + c × the sum over pairs of confidence^b × (similarity to the better − to the worse one).
- */
-export function feedbackScores(ratings: readonly number[], strategy: FeedbackStrategy): ExampleScorer {
-  const [ofTarget, ...weights] = feedbackWeights(ratings, strategy) as [number, ...number[]];
-  return ([target, ...examples], rows) => {
-    const scores = Float64Array.from(target as Float32Array, (similarity) => ofTarget * similarity);
-    examples.forEach((similarities, example) => {
-      const weight = weights[example] as number;
-      for (let row = 0; row < rows; row++) (scores[row] as number) += weight * (similarities[row] as number);
-    });
-    return Float32Array.from(scores);
-  };
-}
-
 /** The numbers of strategy naive. */
 interface FeedbackStrategy {
   readonly a: number;
@@ -85,13 +48,35 @@ interface FeedbackStrategy {
   readonly c: number;
 }
 
-/** What the similarity to the target counts, then those to the rated examples: in all of their pairs together, as there are many more pairs than examples. */
-export function feedbackWeights(ratings: readonly number[], { a, b, c }: FeedbackStrategy): number[] {
-  const weights = new Array<number>(ratings.length).fill(0);
-  for (const { better, worse, confidence } of feedbackPairs(ratings)) {
-    const weight = c * confidence ** b;
-    (weights[better] as number) += weight;
-    (weights[worse] as number) -= weight;
+/**
+ * Relevance feedback, strategy naive: what the similarity to the target counts, then those to the rated examples. The score is a × similarity to the
+ * target + c × the sum over pairs of examples with different ratings of confidence^b × (similarity to the better − to the worse one). As there are many
+ * more pairs than examples, each example has the sum over its pairs. check: called again and again meanwhile; what it throws ends this.
+ */
+export function feedbackWeights(ratings: readonly number[], { a, b, c }: FeedbackStrategy, check: () => void = () => {}): number[] {
+  const counts = new Map<number, number>();
+  for (const rating of ratings) counts.set(rating, (counts.get(rating) ?? 0) + 1);
+  const weights = new Map<number, number>();
+  for (const rating of counts.keys()) {
+    check();
+    let weight = 0;
+    for (const [other, count] of counts) {
+      const confidence = Math.abs(rating - other);
+      if (confidence > 0) weight += Math.sign(rating - other) * count * c * confidence ** b;
+    }
+    weights.set(rating, weight);
   }
-  return [a, ...weights];
+  return [a, ...ratings.map((rating) => weights.get(rating) as number)];
+}
+
+/** Scores by the sum of similarities, each times its weight. */
+export function weightedScores(weights: readonly number[]): ExampleScorer {
+  return (examples, rows) => {
+    const scores = new Float64Array(rows);
+    examples.forEach((similarities, example) => {
+      const weight = weights[example] as number;
+      for (let row = 0; row < rows; row++) (scores[row] as number) += weight * (similarities[row] as number);
+    });
+    return Float32Array.from(scores);
+  };
 }

@@ -70,6 +70,30 @@ test('a body of millions of empty objects is refused with their number, where it
   assert.ok(workers.every(({ restarts }) => restarts === 0));
 });
 
+test('a query with a hundred thousand pairs of examples is answered, or ends in its time, and takes no thread with it', {
+  timeout: 120_000,
+}, async (t) => {
+  const node = await nodeFor(t, {
+    folder: await temporaryFolder(t),
+    environment: { SERVICE__STORAGE__PERFORMANCE__MEMORY_BUDGET_MB: '400' },
+  });
+  await node.client.result('PUT', '/collections/c', { vectors: { size: 256, distance: 'Dot' } });
+  await node.client.result('PUT', '/collections/c/points?wait=true', { points: POINTS });
+  const pairs = Array.from({ length: 100_000 }, () => ({ positive: 1, negative: 2 }));
+  const rated = Array.from({ length: 2048 }, (_, at) => ({ example: at % POINTS.length, score: at }));
+  const queries = [
+    { context: pairs },
+    { discover: { target: 3, context: pairs } },
+    { relevance_feedback: { target: 1, feedback: rated, strategy: { naive: { a: 1, b: 1, c: 1 } } } },
+  ];
+  for (const query of queries) {
+    const { body, status } = await node.client.call('POST', '/collections/c/points/query?timeout=2', { query });
+    assert.ok([200, 408, 429, 503].includes(status), `${status} ${JSON.stringify(body)}`);
+  }
+  const { workers } = (await telemetry(node)).app.engine;
+  assert.ok(workers.every(({ restarts }) => restarts === 0));
+});
+
 /** The least budget that can be set: a node with anything in it uses more. */
 const LEAST_BUDGET = { SERVICE__STORAGE__PERFORMANCE__MEMORY_BUDGET_MB: '16' };
 const POINTS = Array.from({ length: 2000 }, (_, id) => ({ id, vector: Array.from({ length: 256 }, (_value, at) => (id * 7 + at) % 10) }));

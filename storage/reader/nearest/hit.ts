@@ -4,6 +4,9 @@ import type { RankedPoint } from '../../../query/merge.js';
 import { finiteScore } from '../../../query/shown-score.js';
 import type { SegmentView } from '../snapshot/snapshot-view.js';
 
+/** What is kept of a hit until it is shown. */
+export const HIT_BYTES = 128;
+
 /** Score as the API shows it: distances themselves where less is better. */
 export interface Hit extends RankedPoint {
   readonly view: SegmentView;

@@ -6,7 +6,7 @@ import type { VectorValue } from '../../../protocols/model/vector.js';
 import { levelText } from '../../../query/explain/sentences.js';
 import { adviceOf } from '../../explain/advise.js';
 import { Explainer, type ExplainPlace, NOWHERE } from '../../explain/explainer.js';
-import { checkDeadline } from '../../threads/deadline.js';
+import { checkDeadline, limitsOf } from '../../threads/deadline.js';
 import { encodePlainAnswer, isPlain } from '../../threads/plain-portion.js';
 import type {
   Ask,
@@ -24,10 +24,11 @@ import type {
   ValuesAsk,
 } from '../../threads/portion.js';
 import { decodePortion, encodePortionAnswer } from '../../threads/portion-codec.js';
-import { type Hit, hitOf } from '../nearest/hit.js';
+import { HIT_BYTES, type Hit, hitOf } from '../nearest/hit.js';
 import { scoreRows } from '../nearest/search.js';
 import { valueCounts } from '../query/facet.js';
 import { valuesOfRow } from '../query/group-values.js';
+import { inputBytes } from '../query/inputs.js';
 import { PointViews } from '../query/point-view.js';
 import { countPoints, type FoundRow } from '../query/points.js';
 import { partsOf } from '../snapshot/row-parts.js';
@@ -136,6 +137,7 @@ function answerOf(shards: Shards, ask: Ask, random: () => number): ShardAnswer {
 
 function hitsAnswer(shards: Shards, hits: readonly Hit[], extras: Extras, other: Pick<Hits, 'orderValues' | 'total'>): Hits {
   const { groupBy } = extras;
+  limitsOf(shards.snapshots)?.hold(hits.length * HIT_BYTES);
   return {
     kind: 'hits',
     ...shards.columns(hits),
@@ -153,6 +155,7 @@ function shownParts(
   if (withPayload.kind === 'none' && withVector.kind === 'none') return null;
   const { config, vectors } = snapshots[0] as ReplicaSnapshot;
   const views = new PointViews(config, vectors, withPayload, withVector);
+  limitsOf(snapshots)?.hold(views.bytes(hits.length));
   return checked(hits, ({ view, row }) => {
     const { payload, vector } = views.record(view, row);
     return { ...(payload && { payload }), ...(vector && { vector }) };
@@ -174,6 +177,7 @@ function storedValues(shards: Shards, { points, using }: ValuesAsk): Values {
     const value = view.vectorOf(using, row);
     // A name that no point can have is another mistake.
     if (value === undefined) vectorSpace(shards.snapshots, using);
+    else view.reader.deadline.hold(inputBytes(value));
     return value ?? null;
   });
   return { kind: 'values', ...namesOf(found), values };

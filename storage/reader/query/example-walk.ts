@@ -39,9 +39,14 @@ export function exampleTask(
   if (space.kind !== 'dense' || (space.distance === 'Cosine' && elementOf(space.params.datatype) === 'u8')) return null;
   const { filter, limit, offset, params } = node;
   if (limit + offset === 0 || values.length === 0) return null;
-  const examples = values.map((value) =>
-    comparedValues(space, value.kind === 'sparse' ? value : { ...value, values: value.values.slice() }),
-  );
+  // An example that is given many times is the same value.
+  const compared = new Map<VectorValue, Float32Array>();
+  const examples = values.map((value) => {
+    const known =
+      compared.get(value) ?? comparedValues(space, value.kind === 'sparse' ? value : { ...value, values: value.values.slice() });
+    compared.set(value, known);
+    return known;
+  });
   const search = exampleSearch(form, examples, metricOf(space.distance));
   return { space, filter, params, k: limit + offset, count: values.length, search };
 }

@@ -6,13 +6,14 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import type { VectorInput, VectorValue } from '../../../protocols/model/vector.js';
-import { contextScores, discoverScores, feedbackScores, feedbackWeights } from '../../../query/discover.js';
+import { contextScores, discoverScores, feedbackWeights, weightedScores } from '../../../query/discover.js';
 import { type ExampleForm, walkSettles } from '../../../query/example-plan.js';
 import { mergeRanked } from '../../../query/merge.js';
 import { bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
 import { similarScores } from '../../../query/shown-score.js';
 import { TopRows } from '../../../vectors/top-rows.js';
 import { explaining } from '../../explain/explainer.js';
+import { checkDeadline } from '../../threads/deadline.js';
 import type { ExampleQuery } from '../../walk/examples.js';
 import { givenValue } from '../../walk/inputs.js';
 import type { PagedNode } from '../../walk/walk.js';
@@ -44,8 +45,10 @@ export function exampleHits(
   candidates: Candidates | null,
 ): Hit[] {
   const space = vectorSpace(snapshots, node.using);
-  const { examples, form, scorer } = scoringOf(query);
+  const { examples, form, scorer } = scoringOf(query, () => checkDeadline(snapshots));
   const values = examples.map(resolvedValue);
+  // A point that is named many times is the same value: it is compared with rows once.
+  const distinct = [...new Set(values)];
   const blockRows = Math.max(1, Math.min(BLOCK_ROWS, Math.floor(BLOCK_SCORES / Math.max(1, values.length))));
   const isWalkable = candidates === null && snapshots.some(({ segments }) => segments.length > 0);
   const task = isWalkable ? exampleTask(space, node, form, values) : null;
@@ -58,18 +61,20 @@ export function exampleHits(
   const lists = snapshots.flatMap((snapshot) =>
     snapshot.segments.map((view) => {
       // A value that does not fit is refused, also where there is no row to compare it with.
-      values.forEach((value, at) => {
+      distinct.forEach((value, at) => {
         if (at % CHECK_EXAMPLES === 0) view.reader.deadline.check();
         scoreRows(view, space, value, NO_ROWS);
       });
       const note = explaining()?.of(view);
       note?.way('examples', 'Every row that may be an answer is compared with each example.');
       const score = (block: Uint32Array): Float32Array => {
-        const similarities = values.map((value) => {
+        const similarities = new Map<VectorValue, Float32Array>();
+        for (const value of distinct) {
           view.reader.deadline.check();
-          return similarScores(space.distance, scoreRows(view, space, value, block));
-        });
-        return scorer(similarities, block.length);
+          similarities.set(value, similarScores(space.distance, scoreRows(view, space, value, block)));
+        }
+        const ofExamples = values.map((value) => similarities.get(value) as Float32Array);
+        return scorer(ofExamples, block.length);
       };
       const bestOf = (rows: Uint32Array): Hit[] => bestHits(view, rows, { k: node.limit + node.offset, blockRows }, score);
       const best = leavesOut(view, snapshot, space, node.params) ? [] : (walkedHits(view, snapshot, task, bestOf) ?? bestOf(allRows(view)));
@@ -114,7 +119,7 @@ function bestHits(
 }
 
 /** The examples in the order in which the scorer takes their similarities. */
-function scoringOf(query: ExampleQuery): { examples: readonly VectorInput[]; form: ExampleForm; scorer: ExampleScorer } {
+function scoringOf(query: ExampleQuery, check: () => void): { examples: readonly VectorInput[]; form: ExampleForm; scorer: ExampleScorer } {
   switch (query.kind) {
     case 'recommend': {
       const { positive, negative, strategy } = query;
@@ -130,9 +135,16 @@ function scoringOf(query: ExampleQuery): { examples: readonly VectorInput[]; for
       return { examples: pairsOf(query.pairs), form: { kind: 'context' }, scorer: contextScores };
     case 'relevanceFeedback': {
       const { target, feedback, strategy } = query;
-      const ratings = feedback.map(({ score }) => score);
-      const form: ExampleForm = { kind: 'sum', weights: feedbackWeights(ratings, strategy) };
-      return { examples: [target, ...feedback.map(({ example }) => example)], form, scorer: feedbackScores(ratings, strategy) };
+      const weights = feedbackWeights(
+        feedback.map(({ score }) => score),
+        strategy,
+        check,
+      );
+      return {
+        examples: [target, ...feedback.map(({ example }) => example)],
+        form: { kind: 'sum', weights },
+        scorer: weightedScores(weights),
+      };
     }
     default:
       return query satisfies never;

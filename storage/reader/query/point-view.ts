@@ -37,7 +37,7 @@ export class PointViews {
     return { kind: 'show', points, numbers: this.numbers };
   }
 
-  /** What so many rows take until they are printed, about: a payload is a copy of its text. */
+  /** What so many rows take until they are printed, about; what is larger than most is held as it is read. A payload is a copy of its text. */
   bytes(points: number): number {
     const vectors = this.names === null ? 0 : this.names.length * VECTOR_BYTES + this.numbers * NUMBER_BYTES;
     return points * (POINT_BYTES + (this.withPayload.kind === 'none' ? 0 : PAYLOAD_BYTES) + vectors);
@@ -63,9 +63,13 @@ export class PointViews {
       case 'none':
         return undefined;
       case 'all':
-        return view.payloadText(row);
+        return held(view, view.payloadText(row), PAYLOAD_BYTES);
       default:
-        return Buffer.from(stringifyJson(payloadSelect(parseStored(view.payloadText(row)) as Payload, this.withPayload)));
+        return held(
+          view,
+          Buffer.from(stringifyJson(payloadSelect(parseStored(view.payloadText(row)) as Payload, this.withPayload))),
+          PAYLOAD_BYTES,
+        );
     }
   }
 
@@ -73,7 +77,9 @@ export class PointViews {
     const vectors: { name: string; value: VectorValue }[] = [];
     for (const name of names) {
       const value = view.vectorOf(name, row);
-      if (value !== undefined) vectors.push({ name, value });
+      if (value === undefined) continue;
+      if (value.kind === 'multi') held(view, value.values, NUMBER_BYTES * value.dim);
+      vectors.push({ name, value });
     }
     const only = vectors[0];
     const unnamed = only !== undefined && vectors.length === 1 && only.name === DEFAULT_VECTOR;
@@ -90,3 +96,9 @@ const PAYLOAD_BYTES = 256;
 const SPARSE_NUMBERS = 200;
 
 const NOTHING: ShownPoint = { payload: undefined, vector: undefined, shardKey: undefined };
+
+/** A part of a row, of which so many bytes are held with the others. Errors: `busy`. */
+function held<Part extends ArrayBufferView>(view: SegmentView, part: Part, countedBytes: number): Part {
+  if (part.byteLength > countedBytes) view.reader.deadline.hold(part.byteLength - countedBytes);
+  return part;
+}

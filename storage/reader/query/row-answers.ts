@@ -1,16 +1,26 @@
 /** Answers what walks need from the rows of this thread's snapshots, at once. */
 
 import type { FieldSchema } from '../../../protocols/model/collection.js';
+import type { PointId } from '../../../protocols/model/point-id.js';
 import type { VectorValue } from '../../../protocols/model/vector.js';
 import { levelText } from '../../../query/explain/sentences.js';
 import type { TermValue } from '../../../query/filter/lookup.js';
 import type { GroupValue } from '../../../query/group.js';
 import type { PointView } from '../../answers/result.js';
 import { explaining } from '../../explain/explainer.js';
-import { checkDeadline, limitsOf } from '../../threads/deadline.js';
-import { type Answers, type Needs, type ResolvedInputs, type Scope, type ShownPoint, type Walk, walkNow } from '../../walk/walk.js';
+import { limitsOf } from '../../threads/deadline.js';
+import {
+  type Answers,
+  type Needs,
+  type ResolvedInput,
+  type ResolvedInputs,
+  type Scope,
+  type ShownPoint,
+  type Walk,
+  walkNow,
+} from '../../walk/walk.js';
 import { candidatesOf } from '../nearest/candidates.js';
-import type { Hit } from '../nearest/hit.js';
+import { HIT_BYTES, type Hit } from '../nearest/hit.js';
 import { scoreRows, scoringWork } from '../nearest/search.js';
 import type { ReadContext } from '../read-context.js';
 import { chosenSnapshots } from '../snapshot/chosen-shards.js';
@@ -19,7 +29,7 @@ import type { ReplicaSnapshot, SegmentView } from '../snapshot/snapshot-view.js'
 import { type VectorSpace, vectorSpace } from '../snapshot/vector-space.js';
 import { valueCounts } from './facet.js';
 import { valuesOfRow } from './group-values.js';
-import { isSameCollection, resolveInput } from './inputs.js';
+import { givenInput, inputBytes, isSameCollection, pointInput } from './inputs.js';
 import { levelHits } from './level.js';
 import { PointViews } from './point-view.js';
 import { countPoints, retrievePoints } from './points.js';
@@ -27,10 +37,9 @@ import { countPoints, retrievePoints } from './points.js';
 /** Payloads read between two checks of the deadline. */
 const CHECK_HITS = 1024;
 
-/** A level of a query that finds nothing, and what is kept of one that does. */
+/** A level of a query that finds nothing. */
 const LEVEL_NS = 2000;
 const LEVEL_BYTES = 256;
-const HIT_BYTES = 128;
 /** A pair of a matrix is sorted and printed; as it is held, with one more copy as text. */
 const PAIR_NS = 200;
 const PAIR_BYTES = 32;
@@ -56,10 +65,19 @@ class RowAnswers implements Answers<Hit> {
   }
 
   inputs({ place }: Needs<Hit>['inputs']): ResolvedInputs {
+    let points: Map<PointId, ResolvedInput> | null = null;
     return {
       of: (input) => {
-        if (input.kind === 'point') checkDeadline(this.context.snapshots);
-        return resolveInput(this.context, input, place);
+        if (input.kind !== 'point') return givenInput(input);
+        points ??= new Map();
+        const known = points.get(input.id);
+        if (known !== undefined) return known;
+        const limits = limitsOf(this.context.snapshots);
+        limits?.check();
+        const found = pointInput(this.context, input.id, place);
+        limits?.hold(inputBytes(found.value));
+        points.set(input.id, found);
+        return found;
       },
     };
   }

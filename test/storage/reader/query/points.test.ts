@@ -122,6 +122,36 @@ test('a read of one point counts memory for one point: counted as a thousand, po
   assert.ok(all > count * 1024 * Float32Array.BYTES_PER_ELEMENT, `${all} bytes`);
 });
 
+test('a query that names a point thousands of times counts and compares it once, and points that it names are counted as they are read', async () => {
+  const fixture = fixtureOf({ size: 64, distance: 'Dot' });
+  const ids = Array.from({ length: 1200 }, (_, id) => id);
+  await fixture.addSealed(
+    ids.map((id) => ({ id, vectors: { '': Array.from({ length: 64 }, (_, at) => ((id * 7 + at) % 11) - 5) } })),
+    false,
+  );
+  const held = new HeldMemory(unlimitedLedger());
+  fixture.deadline.memory = held;
+  const pairs = (count: number) => Array.from({ length: count }, () => ({ positive: 1, negative: 2 }));
+  const context = (count: number) => value(fixture, 'query', { query: { context: pairs(count) }, limit: 5 });
+  const scores = (count: number): number[] => context(count).points.map(({ score }: { score: number }) => score * (1 / count));
+  const many = scores(3000);
+  assert.equal(held.release(), 0);
+  scores(1).forEach((score, at) => assert.ok(Math.abs(score - (many[at] as number)) < 1e-3, `${score}, ${many[at]}`));
+  read(fixture, 'query', { query: { recommend: { positive: ids, strategy: 'best_score' } } });
+  assert.ok(held.release() > ids.length * 64 * 2 * Float32Array.BYTES_PER_ELEMENT);
+});
+
+test('a payload that is larger than most is counted as it is read', async () => {
+  const fixture = fixtureOf({ size: 2, distance: 'Dot' });
+  const points = Array.from({ length: 100 }, (_, id) => ({ id, vectors: { '': [id, 1] }, payload: { text: 'x'.repeat(20_000), n: id } }));
+  await fixture.addSealed(points, false);
+  const held = new HeldMemory(unlimitedLedger());
+  fixture.deadline.memory = held;
+  read(fixture, 'query', { query: [1, 1], limit: 100, with_payload: ['text'] });
+  const printed = 100 * 20_000;
+  assert.ok(held.release() > 1.9 * printed, 'the payloads, and the answer with them');
+});
+
 test('a point is got with payload and vector', async () => {
   const fixture = await spread();
   assert.equal(read(fixture, 'getPoint', undefined, { id: '3' }), '{"id":3,"payload":{},"vector":[3,0.1]}');
