@@ -18,7 +18,6 @@ import {
   fullBits,
   hasBit,
   intersect,
-  invert,
   isEmptyBits,
   setBit,
   subtract,
@@ -49,10 +48,15 @@ interface Evaluation {
   /** Rows below are decided already. */
   readonly from: number;
   readonly schemaOf: (key: string) => FieldSchema | undefined;
+  /** Asked for once, whatever number of conditions there are. */
+  readonly indexOf: (key: string) => FieldIndex | undefined;
   /** Exact bits of conditions that an index (or the cache) has answered. */
   readonly answered: Map<Condition, Uint32Array>;
   /** Conditions that need payloads. */
   readonly open: Condition[];
+  /** Bits of no row, and of all; never changed. */
+  readonly none: () => Uint32Array;
+  readonly all: () => Uint32Array;
   /** Of the bits of all conditions. */
   heldBytes: number;
 }
@@ -144,7 +148,22 @@ export class PortionedFilter {
 
 function evaluationOf(source: FilterSource, cache: ConditionCache | undefined, from: number): Evaluation {
   const schemaOf = (key: string): FieldSchema | undefined => source.fieldSchema?.(key);
-  return { source, cache, from, schemaOf, answered: new Map(), open: [], heldBytes: 0 };
+  const indexes = new Map<string, FieldIndex | undefined>();
+  const indexOf = (key: string): FieldIndex | undefined => {
+    if (!indexes.has(key)) indexes.set(key, source.fieldIndex(key));
+    return indexes.get(key);
+  };
+  const none = once(() => emptyBits(source.rows));
+  const all = once(() => fullBits(source.rows));
+  return { source, cache, from, schemaOf, indexOf, answered: new Map(), open: [], none, all, heldBytes: 0 };
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: Value | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
 }
 
 /** Bits of the rows `from` <= row < rows that pass. */
@@ -238,19 +257,20 @@ function readRows(
 
 function filterBounds(filter: Filter, evaluation: Evaluation): Bounds {
   const { rows } = evaluation.source;
-  let bounds = same(fullBits(rows));
-  const narrow = (next: Bounds): void => {
-    bounds = and(bounds, next);
-  };
-  for (const condition of cheapFirst(filter.must, evaluation.source)) {
-    narrow(conditionBounds(condition, evaluation));
-    if (isEmptyBits(bounds.maybe)) return same(bounds.maybe);
+  const passing = new GatheredBounds(fullBits(rows));
+  for (const condition of cheapFirst(filter.must, evaluation)) {
+    passing.and(conditionBounds(condition, evaluation));
+    if (passing.isEmpty) return passing;
   }
-  for (const condition of filter.mustNot) narrow(not(conditionBounds(condition, evaluation), rows));
-  if (filter.should.length > 0) narrow(filter.should.map((condition) => conditionBounds(condition, evaluation)).reduce(or));
+  for (const condition of filter.mustNot) passing.andNot(conditionBounds(condition, evaluation));
+  if (filter.should.length > 0) {
+    const some = new GatheredBounds(emptyBits(rows));
+    for (const condition of filter.should) some.or(conditionBounds(condition, evaluation));
+    passing.and(some);
+  }
   if (filter.minShould !== null) {
     const { conditions, minCount } = filter.minShould;
-    narrow(
+    passing.and(
       atLeast(
         conditions.map((condition) => conditionBounds(condition, evaluation)),
         minCount,
@@ -258,17 +278,51 @@ function filterBounds(filter: Filter, evaluation: Evaluation): Bounds {
       ),
     );
   }
-  return bounds;
+  return passing;
+}
+
+/** Bounds that those of conditions go into, in place: of thousands of conditions no copies are made. Never changed once they are given away. */
+class GatheredBounds implements Bounds {
+  readonly yes: Uint32Array;
+  maybe: Uint32Array;
+
+  /** bits: its own from now on. */
+  constructor(bits: Uint32Array) {
+    this.yes = bits;
+    this.maybe = bits;
+  }
+
+  get isEmpty(): boolean {
+    return isEmptyBits(this.maybe);
+  }
+
+  and(other: Bounds): void {
+    this.combine(intersect, other.yes, other.maybe);
+  }
+
+  andNot(other: Bounds): void {
+    this.combine(subtract, other.maybe, other.yes);
+  }
+
+  or(other: Bounds): void {
+    this.combine(unite, other.yes, other.maybe);
+  }
+
+  private combine(operate: (target: Uint32Array, other: Uint32Array) => void, yes: Uint32Array, maybe: Uint32Array): void {
+    if (yes !== maybe && this.yes === this.maybe) this.maybe = this.yes.slice();
+    operate(this.yes, yes);
+    if (this.maybe !== this.yes) operate(this.maybe, maybe);
+  }
 }
 
 /** Conditions that leave few rows first: when none is left, the others are not looked at. */
-function cheapFirst(conditions: readonly Condition[], source: FilterSource): readonly Condition[] {
+function cheapFirst(conditions: readonly Condition[], { indexOf, source }: Evaluation): readonly Condition[] {
   if (conditions.length < 2) return conditions;
   const most = (condition: Condition): number => {
     source.checkpoint?.();
     if (condition.kind === 'hasId') return condition.ids.length;
     const asked = indexCondition(condition);
-    const bound = asked === undefined ? undefined : source.fieldIndex(asked.key)?.cardinality(asked)?.max;
+    const bound = asked === undefined ? undefined : indexOf(asked.key)?.cardinality(asked)?.max;
     return bound ?? source.rows + 1;
   };
   const order = conditions.map((condition, at) => ({ condition, at, most: most(condition) }));
@@ -302,7 +356,7 @@ function conditionBounds(condition: Condition, evaluation: Evaluation): Bounds {
       );
     default: {
       const asked = indexCondition(condition) as FieldCondition;
-      const index = source.fieldIndex(asked.key);
+      const index = evaluation.indexOf(asked.key);
       if (index === undefined) return fromCache(condition, evaluation) ?? openBounds(condition, undefined, evaluation);
       const bits = emptyBits(source.rows);
       const quality = matchInPortions(index, asked, bits, source);
@@ -317,10 +371,11 @@ function matchInPortions(index: FieldIndex, condition: FieldCondition, bits: Uin
   if (condition.kind !== 'match' || condition.match.kind !== 'any' || condition.match.values.length <= CHECKPOINT_VALUES)
     return index.match(condition, bits);
   const { values } = condition.match;
+  const some = emptyBits(source.rows);
   let worst: MatchQuality = 'exact';
   for (let from = 0; from < values.length; from += CHECKPOINT_VALUES) {
     source.checkpoint?.();
-    const some = emptyBits(source.rows);
+    some.fill(0);
     const portion = { ...condition, match: { ...condition.match, values: values.slice(from, from + CHECKPOINT_VALUES) } };
     const quality = index.match(portion, some);
     if (quality === 'unable') return quality;
@@ -356,8 +411,7 @@ function answer(condition: Condition, bits: Uint32Array, evaluation: Evaluation,
 function openBounds(condition: Condition, candidates: Uint32Array | undefined, evaluation: Evaluation): Bounds {
   evaluation.open.push(condition);
   evaluation.source.notes?.answered(condition, candidates === undefined ? 'payload' : 'index_and_payload', null);
-  const { rows } = evaluation.source;
-  return { yes: emptyBits(rows), maybe: candidates ?? fullBits(rows) };
+  return { yes: evaluation.none(), maybe: candidates ?? evaluation.all() };
 }
 
 /** Rows that may pass a nested condition: each value it must match has to stand somewhere in the row. */
@@ -367,7 +421,7 @@ function nestedCandidates(key: string, filter: Filter, evaluation: Evaluation): 
   for (const condition of filter.must) {
     if (condition.kind !== 'match' || condition.match.kind === 'except') continue;
     const fullKey = nestedPath(key, condition.key);
-    const index: FieldIndex | undefined = source.fieldIndex(fullKey);
+    const index = evaluation.indexOf(fullKey);
     if (index === undefined) continue;
     const bits = emptyBits(source.rows);
     if (index.match({ ...condition, key: fullKey }, bits) === 'unable') continue;
@@ -412,32 +466,6 @@ function firstRows(bits: Uint32Array, rows: number): Uint32Array {
 
 function same(bits: Uint32Array): Bounds {
   return { yes: bits, maybe: bits };
-}
-
-function not(bounds: Bounds, rows: number): Bounds {
-  const yes = bounds.maybe.slice();
-  invert(yes, rows);
-  if (bounds.yes === bounds.maybe) return same(yes);
-  const maybe = bounds.yes.slice();
-  invert(maybe, rows);
-  return { yes, maybe };
-}
-
-function and(a: Bounds, b: Bounds): Bounds {
-  return combine(a, b, intersect);
-}
-
-function or(a: Bounds, b: Bounds): Bounds {
-  return combine(a, b, unite);
-}
-
-function combine(a: Bounds, b: Bounds, operate: (target: Uint32Array, other: Uint32Array) => void): Bounds {
-  const yes = a.yes.slice();
-  operate(yes, b.yes);
-  if (a.yes === a.maybe && b.yes === b.maybe) return same(yes);
-  const maybe = a.maybe.slice();
-  operate(maybe, b.maybe);
-  return { yes, maybe };
 }
 
 function atLeast(all: readonly Bounds[], minCount: number, rows: number): Bounds {

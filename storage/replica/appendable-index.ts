@@ -22,9 +22,9 @@ import {
   type Term,
   type TermRange,
 } from '../segment/index/terms.js';
-import { rowNumbers } from './filed-terms.js';
-import { fieldPrefix, leavesWithin, mergingFiled, verifyLeaves } from './index-leaves.js';
-import { addRecent, type Filing, visitRecent } from './recent-filings.js';
+import { type FiledTerm, rowCount, rowNumbers, visitRanges, visitRows } from './filed-terms.js';
+import { fieldPrefix, mergingFiled, verifyLeaves, visitLeaves } from './index-leaves.js';
+import { addRecent, type Filing, recentOf } from './recent-filings.js';
 import type { IsOver } from './slices.js';
 
 /** Most keys that an estimate looks at. */
@@ -128,7 +128,10 @@ function madeIn<Key, Value>(map: Map<number, Map<Key, Value>>, key: number): Map
   return inner;
 }
 
-/** The index of a field over the first `rows` rows of a segment, as `reading` sees it. */
+/**
+ * The index of a field over the first `rows` rows of a segment, as `reading` sees it. For one filter, and not to be kept: the newest rows are read once for
+ * all its conditions.
+ */
 export function appendableFieldIndex(
   reading: Reading,
   segment: number,
@@ -136,11 +139,14 @@ export function appendableFieldIndex(
   schema: FieldSchema,
   rows: number,
 ): FieldIndex {
-  const field = indexedField(segment, fieldNumber);
+  const field = indexedField(reading, segment, fieldNumber);
   return {
     match(condition, bits) {
-      return matchTerms(schema, condition, bits, rows, (range, visit) => {
-        for (const { rows: filed } of postings(reading, field, range)) for (const row of filed) visit(row);
+      return matchTerms(schema, condition, bits, rows, (ranges, visit) => {
+        visitPostings(reading, field, ranges, ({ rows: filed }) => {
+          visitRows(filed, visit);
+          return true;
+        });
       });
     },
     cardinality(condition) {
@@ -157,10 +163,13 @@ export function appendableFieldIndex(
 
 /** Calls `visit` with every row below `rows` that has a value in the index. Errors: `storage` for any damaged record of the field. */
 export function visitIndexedRows(reading: Reading, segment: number, fieldNumber: number, visit: (row: number) => void): void {
-  const field = indexedField(segment, fieldNumber);
+  const field = indexedField(reading, segment, fieldNumber);
   const end = new Uint8Array(INDEXED_TERM.length + 1);
   end.set(INDEXED_TERM);
-  for (const { rows } of postings(reading, field, { from: INDEXED_TERM, to: end })) for (const row of rows) visit(row);
+  visitPostings(reading, field, [{ from: INDEXED_TERM, to: end }], ({ rows }) => {
+    visitRows(rows, visit);
+    return true;
+  });
 }
 
 /** Reads every record of the field in a segment. Errors: `storage` for a damaged one. */
@@ -170,13 +179,18 @@ export function verifyFieldIndex(reading: Reading, segment: number, fieldNumber:
 
 /** A field's index in a segment. */
 interface IndexedField {
-  readonly segment: number;
-  readonly number: number;
   readonly prefix: Uint8Array;
+  /** What its newest rows are filed under. */
+  readonly recent: () => readonly Uint8Array[];
 }
 
-function indexedField(segment: number, number: number): IndexedField {
-  return { segment, number, prefix: fieldPrefix(segment, number) };
+function indexedField(reading: Reading, segment: number, number: number): IndexedField {
+  let read: readonly Uint8Array[] | null = null;
+  const recent = (): readonly Uint8Array[] => {
+    read ??= recentOf(reading, segment, number);
+    return read;
+  };
+  return { prefix: fieldPrefix(segment, number), recent };
 }
 
 interface Postings {
@@ -184,15 +198,29 @@ interface Postings {
   readonly rows: Uint32Array;
 }
 
-/** Rows under the terms of a range: first those that are merged, in the order of the terms, then the newest ones. */
-function* postings(reading: Reading, { segment, number, prefix }: IndexedField, { from, to, accepts }: TermRange): Generator<Postings> {
-  for (const { term, rows } of leavesWithin(reading, prefix, from, to))
-    if (accepts?.(term) !== false) yield { term, rows: rowNumbers(rows) };
-  const recent: Postings[] = [];
-  visitRecent(reading, segment, number, from, to, ({ term, rows }) => {
-    if (accepts?.(term) !== false) recent.push({ term, rows: rowNumbers(rows) });
+/**
+ * Calls `visit` with what is filed in some ranges, until it returns false: first what is merged, in the order of the terms, then the newest rows. ranges:
+ * ascending, and apart or the same. Returns whether it came to the end.
+ */
+function visitPostings(
+  reading: Reading,
+  { prefix, recent }: IndexedField,
+  ranges: readonly TermRange[],
+  visit: (filed: FiledTerm) => boolean,
+): boolean {
+  if (ranges.length === 0) return true;
+  const accepted = (filed: FiledTerm, { accepts }: TermRange): boolean => accepts?.(filed.term) === false || visit(filed);
+  return visitLeaves(reading, prefix, ranges, accepted) && recent().every((terms) => visitRanges(terms, ranges, accepted) >= 0);
+}
+
+/** All values with their rows: first those that are merged, in the order of the values, then the newest ones. */
+function allPostings(reading: Reading, field: IndexedField): Postings[] {
+  const found: Postings[] = [];
+  visitPostings(reading, field, [ALL_VALUES], ({ term, rows }) => {
+    found.push({ term, rows: rowNumbers(rows) });
+    return true;
   });
-  yield* recent;
+  return found;
 }
 
 /** As `FieldIndex.countValues`; every value is decoded before the first one is returned. */
@@ -204,7 +232,7 @@ function countValues(
   add: (value: TermValue, count: number) => void,
 ): boolean {
   const found: { readonly value: TermValue; readonly count: number }[] = [];
-  for (const { term, rows } of postings(reading, field, ALL_VALUES)) {
+  for (const { term, rows } of allPostings(reading, field)) {
     const value = decodeTerm(type, term);
     if (value === undefined) return false;
     let count = 0;
@@ -225,7 +253,7 @@ function visitInOrder(
   visit: (value: number, row: number) => boolean,
 ): boolean {
   const found: { readonly value: number; readonly row: number }[] = [];
-  for (const { term, rows } of postings(reading, field, ALL_VALUES)) {
+  for (const { term, rows } of allPostings(reading, field)) {
     const value = decodeTerm(type, term);
     if (typeof value !== 'number') return false;
     if (start !== null && (direction === 'asc' ? value < start : value > start)) continue;
@@ -248,28 +276,30 @@ function estimate(
   const plan = conditionTerms(schema, condition);
   if (plan === null) return null;
   let keys = 0;
-  let sum = 0;
-  let largest = 0;
-  for (const range of plan.ranges) {
+  /** Rows filed under terms of the ranges, and the most under one of them; null: there are too many terms to look at. */
+  const filedIn = (ranges: readonly TermRange[]): { sum: number; most: number } | null => {
+    if (ranges.length > ESTIMATE_KEYS_MAX) return null;
     const byTerm = new Map<string, number>();
-    for (const { term, rows: filed } of postings(reading, field, range)) {
-      if (++keys > ESTIMATE_KEYS_MAX) return null;
+    let sum = 0;
+    const isWhole = visitPostings(reading, field, ranges, ({ term, rows: filed }) => {
       const text = Buffer.from(term).toString('latin1');
-      byTerm.set(text, (byTerm.get(text) ?? 0) + filed.length);
-      sum += filed.length;
-    }
-    // Several terms may have the same row, so only the rows of the largest one surely count once each.
-    largest = Math.max(largest, ...byTerm.values());
-  }
+      byTerm.set(text, (byTerm.get(text) ?? 0) + rowCount(filed));
+      sum += rowCount(filed);
+      return ++keys <= ESTIMATE_KEYS_MAX;
+    });
+    return isWhole ? { sum, most: Math.max(0, ...byTerm.values()) } : null;
+  };
+  const any = filedIn(plan.ranges);
+  if (any === null) return null;
+  let { sum } = any;
+  // Several terms may have the same row, so only the rows of the largest one surely count once each.
+  const largest = any.most;
   for (const ranges of plan.every) {
     let fewest = rows;
     for (const range of ranges) {
-      let here = 0;
-      for (const { rows: filed } of postings(reading, field, range)) {
-        if (++keys > ESTIMATE_KEYS_MAX) return null;
-        here += filed.length;
-      }
-      fewest = Math.min(fewest, here);
+      const here = filedIn([range]);
+      if (here === null) return null;
+      fewest = Math.min(fewest, here.sum);
     }
     sum += fewest;
   }

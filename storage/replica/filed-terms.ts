@@ -66,20 +66,54 @@ export function compareTerm(bytes: Uint8Array, at: number, term: Uint8Array): nu
   return compareBytes(bytes, at + HEAD_BYTES, termBytesAt(bytes, at), term, 0, term.length);
 }
 
-/** Calls `visit` with the filed terms in bytes `start` to `end` that have `from <= term < to`. */
-export function visitWithin(
+/** Terms from <= term < to. */
+export interface FiledRange {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+/**
+ * Calls `visit` with those of filed terms that are in one of the ranges, and with that range, until it returns false. ranges: at least one, ascending, and
+ * apart or the same. Returns where the last term that it has looked at begins; -1: it was told to end.
+ */
+export function visitRanges<Range extends FiledRange>(
   bytes: Uint8Array,
-  start: number,
-  end: number,
-  from: Uint8Array,
-  to: Uint8Array,
-  visit: (filed: FiledTerm) => void,
-): void {
-  for (let at = start, next = start; at < end; at = next) {
+  ranges: readonly Range[],
+  visit: (filed: FiledTerm, range: Range) => boolean,
+): number {
+  let at = 0;
+  for (let next = 0; next < bytes.length; ) {
+    at = next;
     next = filedEnd(bytes, at);
-    if (compareTerm(bytes, at, from) < 0 || compareTerm(bytes, at, to) >= 0) continue;
+    const range = rangeOf(bytes, at, ranges);
+    if (range === undefined) continue;
     const term = filedTermAt(bytes, at);
-    visit({ term, rows: bytes.subarray(at + HEAD_BYTES + term.length, next) });
+    if (!visit({ term, rows: bytes.subarray(at + HEAD_BYTES + term.length, next) }, range)) return -1;
+  }
+  return at;
+}
+
+function rangeOf<Range extends FiledRange>(bytes: Uint8Array, at: number, ranges: readonly Range[]): Range | undefined {
+  let low = 0;
+  for (let high = ranges.length; low < high; ) {
+    const middle = (low + high) >>> 1;
+    if (compareTerm(bytes, at, (ranges[middle] as Range).from) < 0) high = middle;
+    else low = middle + 1;
+  }
+  const range = ranges[low - 1];
+  return range !== undefined && compareTerm(bytes, at, range.to) < 0 ? range : undefined;
+}
+
+/** Of rows that lie as bytes. */
+export function rowCount(rows: Uint8Array): number {
+  return rows.length / ROW_BYTES;
+}
+
+/** Calls `visit` with the number of each row. */
+export function visitRows(rows: Uint8Array, visit: (row: number) => void): void {
+  for (let at = 0; at < rows.length; at += ROW_BYTES) {
+    const low = (rows[at] as number) | ((rows[at + 1] as number) << 8) | ((rows[at + 2] as number) << 16);
+    visit(low + (rows[at + 3] as number) * 2 ** 24);
   }
 }
 

@@ -16,11 +16,12 @@ import {
   compareFiled,
   compareTerm,
   copyRows,
+  type FiledRange,
   type FiledTerm,
   filedEnd,
   filedTermAt,
   rowBytesAt,
-  visitWithin,
+  visitRanges,
 } from './filed-terms.js';
 import type { FiledTerms } from './recent-filings.js';
 import type { IsOver } from './slices.js';
@@ -79,17 +80,38 @@ function leavesFrom(environment: Environment, prefix: Uint8Array, term: Uint8Arr
   return leaves;
 }
 
-/** The rows under each term with `from <= term < to`, in the order of the terms. Errors: `storage` for a damaged leaf. */
-export function* leavesWithin(reading: Reading, prefix: Uint8Array, from: Uint8Array, to: Uint8Array): Generator<FiledTerm> {
-  const first = reading.floor('index', prefix, Buffer.concat([prefix, from]));
-  if (first === undefined) return;
-  const found: FiledTerm[] = [];
-  for (const { key, value } of reading.range('index', first.key, Buffer.concat([prefix, to]))) {
-    const body = bodyOf(value, key);
-    visitWithin(body, 0, body.length, from, to, (filed) => found.push(filed));
-    yield* found;
-    found.length = 0;
+/**
+ * Calls `visit` with what is filed in some ranges, in the order of the terms, until it returns false; each leaf is read once, however many ranges there
+ * are. ranges: as for `visitRanges`. Returns whether it came to the end. Errors: `storage` for a damaged leaf.
+ */
+export function visitLeaves<Range extends FiledRange>(
+  reading: Reading,
+  prefix: Uint8Array,
+  ranges: readonly Range[],
+  visit: (filed: FiledTerm, range: Range) => boolean,
+): boolean {
+  let next = 0;
+  const end = Buffer.concat([prefix, (ranges.at(-1) as Range).to]);
+  const leafOfNext = (): Uint8Array | undefined =>
+    reading.floor('index', prefix, Buffer.concat([prefix, (ranges[next] as Range).from]))?.key;
+  for (let from = leafOfNext(); from !== undefined; ) {
+    let later: Uint8Array | undefined;
+    for (const { key, value } of reading.range('index', from, end)) {
+      const body = bodyOf(value, key);
+      const last = visitRanges(body, ranges, visit);
+      if (last < 0) return false;
+      while (next < ranges.length && compareTerm(body, last, (ranges[next] as Range).to) >= 0) next++;
+      if (next === ranges.length) return true;
+      if (compareTerm(body, last, (ranges[next] as Range).from) >= 0) continue;
+      // Leaves that no range is in are passed over. The next range may be behind the last term of this leaf, too.
+      const leaf = leafOfNext();
+      if (leaf === undefined || Buffer.compare(leaf, key) <= 0) continue;
+      later = leaf;
+      break;
+    }
+    from = later;
   }
+  return true;
 }
 
 /** Reads every leaf of a field. Errors: `storage` for a damaged one, and for one that is not at its place. */

@@ -13,7 +13,7 @@ import { afterPrefix, type Reading } from '../disk/lmdb-tables.js';
 import { spend } from '../disk/meter.js';
 import { encodeTerm, type Term } from '../segment/index/terms.js';
 import { CHECK_BYTES, checkInPlace, damagedRecord, uncheck } from '../wal/records.js';
-import { type FiledTerm, filedBytes, filedEnd, visitWithin, writeFiled } from './filed-terms.js';
+import { filedBytes, filedEnd, writeFiled } from './filed-terms.js';
 
 /** Rows under a term, ascending. */
 export interface Filing {
@@ -67,19 +67,11 @@ export function addRecent(
   return null;
 }
 
-/** Calls `visit` with the newest rows under each term of a field with `from <= term < to`. Errors: `storage` for a damaged record. */
-export function visitRecent(
-  reading: Reading,
-  segment: number,
-  field: number,
-  from: Uint8Array,
-  to: Uint8Array,
-  visit: (filed: FiledTerm) => void,
-): void {
-  for (const body of recordsOf(reading, segment)) {
-    for (const section of sectionsOf(body, HEAD_BYTES))
-      if (section.field === field) visitWithin(body, section.start, section.end, from, to, visit);
-  }
+/** What the newest rows are filed under in a field: filed terms one after the other, in each part. Errors: `storage` for a damaged record. */
+export function recentOf(reading: Reading, segment: number, field: number): Uint8Array[] {
+  return recordsOf(reading, segment).flatMap((body) =>
+    sectionsOf(body, HEAD_BYTES).flatMap((section) => (section.field === field ? [body.subarray(section.start, section.end)] : [])),
+  );
 }
 
 // ------------------------------------------------------------------ records

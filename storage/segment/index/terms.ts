@@ -41,7 +41,7 @@ export interface TermRange {
   readonly accepts?: (key: Uint8Array) => boolean;
 }
 
-/** Rows under any of the ranges, and those under every key of a list of `every`; all rows but those where `complement`. */
+/** Rows under any of the ranges, which ascend and are apart or the same, and those under every key of a list of `every`; all rows but those where `complement`. */
 export interface TermPlan {
   readonly ranges: readonly TermRange[];
   readonly every: readonly (readonly TermRange[])[];
@@ -118,7 +118,7 @@ export function conditionTerms(schema: FieldSchema, condition: FieldCondition): 
 }
 
 /**
- * Answers a condition as `FieldIndex.match` does. `scan` calls `visit` with the rows filed under the keys of a range.
+ * Answers a condition as `FieldIndex.match` does. `scan` calls `visit` with the rows filed under the keys of some ranges, which ascend and are apart or the same.
  * bits: u32 words for `rows` rows, zero before; rows behind them are left out.
  */
 export function matchTerms(
@@ -126,19 +126,19 @@ export function matchTerms(
   condition: FieldCondition,
   bits: Uint32Array,
   rows: number,
-  scan: (range: TermRange, visit: (row: number) => void) => void,
+  scan: (ranges: readonly TermRange[], visit: (row: number) => void) => void,
 ): 'exact' | 'superset' | 'unable' {
   const plan = conditionTerms(schema, condition);
   if (plan === null) return 'unable';
-  const collect = (range: TermRange, target: Uint32Array): Uint32Array => {
-    scan(range, (row) => {
+  const collect = (ranges: readonly TermRange[], target: Uint32Array): Uint32Array => {
+    scan(ranges, (row) => {
       if (row < rows) setBit(target, row);
     });
     return target;
   };
-  for (const range of plan.ranges) collect(range, bits);
+  collect(plan.ranges, bits);
   for (const keys of plan.every) {
-    const sets = keys.map((range) => collect(range, emptyBits(rows)));
+    const sets = keys.map((range) => collect([range], emptyBits(rows)));
     const left = sets[0] as Uint32Array;
     for (const set of sets) intersect(left, set);
     unite(bits, left);
@@ -157,8 +157,9 @@ function planOf(type: FieldType, lookup: Lookup): TermPlan {
       continue;
     }
     rounds ||= partRounds(part);
-    ranges.push(...partRanges(type, part));
+    for (const range of partRanges(type, part)) ranges.push(range);
   }
+  if (lookup.parts.length > 1) ranges.sort((one, other) => Buffer.compare(one.from, other.from));
   return { ranges, every, complement: lookup.complement, exact: lookup.exact && !rounds };
 }
 

@@ -67,15 +67,16 @@ export function termIndex(rows: readonly Row[], key: string, schema: FieldSchema
   const filed = rows.flatMap((row, at) => fieldTerms(schema, row.payload, key).map((term) => ({ key: encodeTerm(term), row: at })));
   return {
     match: (condition, bits) =>
-      matchTerms(schema, condition, bits, rows.length, (range, visit) => {
-        for (const entry of filed)
-          if (
-            Buffer.compare(entry.key, range.from) >= 0 &&
-            Buffer.compare(entry.key, range.to) < 0 &&
-            range.accepts?.(entry.key) !== false
-          ) {
-            visit(entry.row);
-          }
+      matchTerms(schema, condition, bits, rows.length, (ranges, visit) => {
+        for (const range of ranges)
+          for (const entry of filed)
+            if (
+              Buffer.compare(entry.key, range.from) >= 0 &&
+              Buffer.compare(entry.key, range.to) < 0 &&
+              range.accepts?.(entry.key) !== false
+            ) {
+              visit(entry.row);
+            }
       }),
     cardinality: () => null,
   };
