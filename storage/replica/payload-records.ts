@@ -108,29 +108,35 @@ type PayloadRecord = PayloadChunk | SinglePayload;
 export type PayloadSegment = Pick<SegmentHandle, 'id' | 'layout' | 'memory'>;
 
 /**
- * Reads payloads. The last chunk is kept, so that rows one after the other cost one search in LMDB for each chunk: what is committed does not change,
- * and a transaction that may be undone has a reader of its own.
+ * Reads payloads. A chunk that two rows in a row are read of is kept, so that rows one after the other cost two searches in LMDB for each chunk. Of
+ * others only the text is copied: rows in the order of their scores lie all over the segment, and an answer would hold a chunk for each of them. What
+ * is committed does not change, and a transaction that may be undone has a reader of its own.
  */
 export class PayloadReader {
-  private last: PayloadChunk | null = null;
+  private kept: PayloadChunk | null = null;
+  /** Of the record that was looked at last. */
+  private last: Pick<RecordRows, 'segment' | 'from'> | null = null;
 
-  constructor(private readonly reading: Pick<Reading, 'get'>) {}
+  constructor(private readonly reading: Pick<Reading, 'get' | 'peek'>) {}
 
   /** JSON text of a row's payload, `{}` for an empty one; nobody may change it. Errors: `storage` if it is damaged. */
   text(segment: PayloadSegment, row: number): Uint8Array {
-    const { last } = this;
-    const record = last !== null && last.segment === segment.id && holds(last, row) ? last : this.find(segment, row);
-    return record === null ? EMPTY_PAYLOAD : textIn(record, row);
+    const { kept } = this;
+    return kept !== null && kept.segment === segment.id && holds(kept, row) ? textIn(kept, row) : this.find(segment, row);
   }
 
-  private find({ id, layout, memory }: PayloadSegment, row: number): PayloadRecord | null {
+  private find({ id, layout, memory }: PayloadSegment, row: number): Uint8Array {
     const from = row - (new Uint8Array(memory.buffer, layout.payloadRecords + row, 1)[0] as number);
-    const bytes = this.reading.get('payload', rowKey(id, from));
-    if (bytes === undefined) return null;
+    const isAgain = this.last?.segment === id && this.last.from === from;
+    if (!isAgain) this.last = { segment: id, from };
+    const key = rowKey(id, from);
+    const bytes = isAgain ? this.reading.get('payload', key) : this.reading.peek('payload', key);
+    if (bytes === undefined) return EMPTY_PAYLOAD;
     const record = decodeRecord(id, from, bytes);
-    if (!holds(record, row)) return null;
-    if (record.kind === 'chunk') this.last = record;
-    return record;
+    if (!holds(record, row)) return EMPTY_PAYLOAD;
+    if (isAgain && record.kind === 'chunk') this.kept = record;
+    const text = textIn(record, row);
+    return isAgain || text === EMPTY_PAYLOAD ? text : text.slice();
   }
 }
 

@@ -70,7 +70,7 @@ interface HeldState {
 
 class LmdbReplicaView implements ReplicaView {
   private reader: SnapshotReader;
-  private readonly payloads = new PayloadReader({ get: (...key) => this.reader.get(...key) });
+  private readonly payloads = new PayloadReader({ get: (...key) => this.reader.get(...key), peek: (...key) => this.reader.peek(...key) });
   private held: HeldState | null = null;
   private readonly idKey = Buffer.alloc(ID_KEY_BYTES);
   private generation = -1;
