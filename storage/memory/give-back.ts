@@ -7,32 +7,47 @@ const STILL_BYTES = 1 << 20;
 /** What has changed by less since the last time is not worth it. */
 const WORTH_BYTES = 4 << 20;
 
+/** Where memory is short it is given back this many measures after the last time, however busy the process is. */
+const SHORT_MEASURES = 2;
+/** Of the budget: from here on nothing that takes memory for good is accepted either (Memory-M3). */
+const SHORT_SHARE = 0.85;
+
 export interface GiveBackState {
   /** As last measured. */
   readonly usedBytes: number;
+  /** Since the last time. */
+  readonly measures: number;
   /** Measures in a row that were like the one before. */
   readonly still: number;
   /** What was used after the last time; null before the first time. */
   readonly leftBytes: number | null;
 }
 
-export const NOTHING_GIVEN_BACK: GiveBackState = { usedBytes: 0, still: 0, leftBytes: null };
+export const NOTHING_GIVEN_BACK: GiveBackState = { usedBytes: 0, measures: 0, still: 0, leftBytes: null };
 
 /**
- * The next state, and whether now is the time: the memory that is used has not changed for some measures, and is another than what was left
- * the last time (a start, a build, an upload or many requests have come and gone meanwhile).
+ * The next state, and whether now is the time. `rest`: the memory that is used has not changed for some measures, and is another than what was left the last
+ * time (a start, a build, an upload or many requests have come and gone meanwhile). `short`: it is near the budget, and requests that come without a pause
+ * have left some that the C library keeps: 150 of 600 MB, where 512 are to be enough.
  * usedBytes: measured at even intervals.
  */
-export function nextGiveBack(state: GiveBackState, usedBytes: number): { readonly state: GiveBackState; readonly isDue: boolean } {
+export function nextGiveBack(
+  state: GiveBackState,
+  usedBytes: number,
+  budgetBytes: number,
+): { readonly state: GiveBackState; readonly due: 'rest' | 'short' | null } {
   const still = Math.abs(usedBytes - state.usedBytes) < STILL_BYTES ? state.still + 1 : 0;
+  const measures = state.measures + 1;
   const isWorth = state.leftBytes === null || Math.abs(usedBytes - state.leftBytes) >= WORTH_BYTES;
-  const isDue = still >= STILL_MEASURES && isWorth;
-  return { state: { ...state, usedBytes, still }, isDue };
+  const next = { ...state, usedBytes, measures, still };
+  if (!isWorth) return { state: next, due: null };
+  if (still >= STILL_MEASURES) return { state: next, due: 'rest' };
+  return { state: next, due: usedBytes >= SHORT_SHARE * budgetBytes && measures >= SHORT_MEASURES ? 'short' : null };
 }
 
 /** Memory was given back, and so much is used now. */
 export function gaveBack(state: GiveBackState, usedBytes: number): GiveBackState {
-  return { ...state, usedBytes, still: 0, leftBytes: usedBytes };
+  return { ...state, usedBytes, measures: 0, still: 0, leftBytes: usedBytes };
 }
 
 /** Less is no more than what requests come and go with. */
@@ -47,6 +62,9 @@ const BETWEEN_BUILDS_MS = 10_000;
 export function isDueForBuild(heldBytes: { readonly before: number; readonly now: number }, sinceMs: number): boolean {
   return heldBytes.now - heldBytes.before >= BUILD_BYTES_MIN && sinceMs >= BETWEEN_BUILDS_MS;
 }
+
+/** Gives back what the C library keeps of freed blocks, and with `program` also pages of the program. */
+export type MemoryGiver = (what: 'freed' | 'freed and program') => void;
 
 /** Addresses of a process, from `start` on. */
 export interface AddressRange {

@@ -5,7 +5,7 @@
  */
 
 import { realpathSync } from 'node:fs';
-import { type AddressRange, mappedRanges, programRanges } from './give-back.js';
+import { type AddressRange, type MemoryGiver, mappedRanges, programRanges } from './give-back.js';
 import { readSystemFile } from './system-file.js';
 
 interface Library {
@@ -45,16 +45,16 @@ const MAP_ANONYMOUS = 32;
 const MAP_NORESERVE = 0x4000;
 const MAP_FAILED = 0xffff_ffff_ffff_ffffn;
 
-/** Gives back what the C library keeps of freed blocks, and pages of the program. Null where the process cannot. */
-export function memoryGiver(): (() => void) | null {
+/** Null where the process cannot. */
+export function memoryGiver(): MemoryGiver | null {
   const library = openLibrary();
   if (library === null) return null;
   const { madvise, malloc_trim } = library.functions;
   // They are the same for as long as the process lives.
   const ranges: readonly AddressRange[] = programRanges(readSystemFile('/proc/self/smaps'), process.execPath);
-  return () => {
+  return (what) => {
     malloc_trim(0n);
-    for (const { start, bytes } of ranges) madvise(start, bytes, MADV_DONTNEED);
+    if (what === 'freed and program') for (const { start, bytes } of ranges) madvise(start, bytes, MADV_DONTNEED);
   };
 }
 

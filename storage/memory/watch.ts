@@ -1,7 +1,7 @@
 /** The memory of this process as it runs: its limits, its ledger, and what it uses, measured again and again. */
 
 import { type MemoryBudget, memoryBudget } from './budget.js';
-import { gaveBack, isDueForBuild, NOTHING_GIVEN_BACK, nextGiveBack } from './give-back.js';
+import { gaveBack, isDueForBuild, type MemoryGiver, NOTHING_GIVEN_BACK, nextGiveBack } from './give-back.js';
 import { ACCOUNTS, type Account, megabytes } from './ledger.js';
 import { type LimitSource, type MemoryLimits, tightestLimit } from './limits.js';
 import { readMemoryLimits, readUsedBytes } from './read-limits.js';
@@ -29,7 +29,7 @@ export class MemoryWatch {
   /** Hears what the process uses or plans to use, whenever that is measured. */
   onUse: (bytes: number) => void = () => {};
   /** Gives freed memory back to the system; called when it is worth it. Null: nothing can. */
-  giveBack: (() => void) | null = null;
+  giveBack: MemoryGiver | null = null;
   #givenBack = NOTHING_GIVEN_BACK;
   #heldBytes = 0;
   /** When memory was given back for a build, by a clock that is never set. */
@@ -57,7 +57,7 @@ export class MemoryWatch {
     const nowMs = performance.now();
     if (this.giveBack !== null && isDueForBuild({ before: this.#heldBytes, now: bytes }, nowMs - this.#buildMs)) {
       this.#buildMs = nowMs;
-      this.giveBack();
+      this.giveBack('freed and program');
     }
     this.#heldBytes = bytes;
     this.ledger.note('builds', bytes);
@@ -91,10 +91,11 @@ export class MemoryWatch {
   #tick(): void {
     const used = this.measure();
     if (this.giveBack === null) return;
-    const { isDue, state } = nextGiveBack(this.#givenBack, used);
+    const { due, state } = nextGiveBack(this.#givenBack, used, this.ledger.budget.bytes);
     this.#givenBack = state;
-    if (!isDue) return;
-    this.giveBack();
+    if (due === null) return;
+    // A busy process takes pages of its program again at once.
+    this.giveBack(due === 'rest' ? 'freed and program' : 'freed');
     this.#givenBack = gaveBack(state, this.measure());
   }
 }

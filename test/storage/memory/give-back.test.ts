@@ -13,18 +13,18 @@ import { MemoryWatch } from '../../../storage/memory/watch.js';
 
 const MB = 1 << 20;
 
-/** At which of these measures memory is given back. freed: what each time frees. */
-function dueAt(megabytes: readonly number[], freed = 0): number[] {
-  const due: number[] = [];
+/** At which of these measures memory is given back, and why where it is not the rest. freed: what each time frees. */
+function dueAt(megabytes: readonly number[], freed = 0, budget = 1000): (number | string)[] {
+  const dues: (number | string)[] = [];
   let state: GiveBackState = NOTHING_GIVEN_BACK;
   for (const [at, used] of megabytes.entries()) {
-    const next = nextGiveBack(state, used * MB);
-    state = next.state;
-    if (!next.isDue) continue;
-    due.push(at);
+    const { due, state: next } = nextGiveBack(state, used * MB, budget * MB);
+    state = next;
+    if (due === null) continue;
+    dues.push(due === 'rest' ? at : `${at} ${due}`);
     state = gaveBack(state, (used - freed) * MB);
   }
-  return due;
+  return dues;
 }
 
 test('memory is given back once what is used has stayed the same for four measures', () => {
@@ -43,6 +43,14 @@ test('a process that goes on as it was gives back nothing more, until it has tak
 test('what was freed does not make it look as if something had happened', () => {
   const rest = new Array<number>(20).fill(50);
   assert.deepEqual(dueAt([80, 80, 80, 80, 80, ...rest], 30), [4]);
+});
+
+test('a process that is never at rest gives back, too, when it is short of memory, and not where that frees nothing', () => {
+  const busy = [300, 320, 340, 360, 340, 360, 340, 360];
+  assert.deepEqual(dueAt(busy), []);
+  assert.deepEqual(dueAt(busy, 40, 400), ['2 short', '4 short', '6 short']);
+  // What is used stays what it is: nothing was freed.
+  assert.deepEqual(dueAt([390, 392, 390, 392, 390, 392, 390], 0, 400), ['1 short']);
 });
 
 const PROGRAM = '/opt/node';

@@ -41,7 +41,7 @@ let blocks = Array.from({ length: 8000 }, () => Buffer.allocUnsafeSlow(8192).fil
 blocks = blocks.filter((_, at) => at % 1000 === 999);
 gc();
 const before = { anonymous: of('RssAnon'), file: of('RssFile') };
-giveBack?.();
+giveBack?.("freed and program");
 const after = { anonymous: of('RssAnon'), file: of('RssFile') };
 let sum = 0;
 for (const block of blocks) for (const byte of block) sum += byte;
