@@ -136,7 +136,7 @@ test('a query that names a point thousands of times counts and compares it once,
   const scores = (count: number): number[] => context(count).points.map(({ score }: { score: number }) => score * (1 / count));
   const many = scores(3000);
   assert.equal(held.release(), 0);
-  scores(1).forEach((score, at) => assert.ok(Math.abs(score - (many[at] as number)) < 1e-3, `${score}, ${many[at]}`));
+  for (const [at, score] of scores(1).entries()) assert.ok(Math.abs(score - (many[at] as number)) < 1e-3, `${score}, ${many[at]}`);
   read(fixture, 'query', { query: { recommend: { positive: ids, strategy: 'best_score' } } });
   assert.ok(held.release() > ids.length * 64 * 2 * Float32Array.BYTES_PER_ELEMENT);
 });
