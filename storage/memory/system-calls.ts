@@ -1,5 +1,5 @@
 /**
- * The calls of the C library by which a process gives memory back, puts files in its place, and has files read ahead. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
+ * The calls of the C library by which a process gives memory back, puts files in its place, has files read ahead, and says how long turns of a thread are. Node.js reaches them from 26 on by `node:ffi`, which is experimental:
  * where the module, the library (musl has no `malloc_trim`) or its way of naming types is another, nothing is given back, and nothing else differs.
  * The same in a process that would be warned of an experimental feature, as a program is that has its node within itself (ops/README.md): `launch.sh` turns the warning off, and so may a program.
  */
@@ -17,6 +17,8 @@ interface Library {
     readonly munmap: (start: bigint, bytes: bigint) => number;
     readonly sched_yield: () => number;
     readonly posix_fadvise: (descriptor: number, position: bigint, bytes: bigint, advice: number) => number;
+    /** A call of the system by its number, for those that older libraries have no function for. -1: it failed. */
+    readonly syscall: (call: bigint, thread: bigint, address: bigint, bytes: bigint, flags: bigint) => bigint;
   };
   /** Where its bytes begin. */
   readonly addressOf: (buffer: ArrayBufferLike) => bigint;
@@ -144,6 +146,39 @@ export function giveWayCall(): (() => void) | null {
   return () => void sched_yield();
 }
 
+/** Numbers of `sched_setattr` and `sched_getattr`, by processor. Source: tables of system calls of Linux. */
+const SCHEDULING_CALLS: Readonly<Record<string, { readonly set: bigint; readonly get: bigint }>> = {
+  x64: { set: 314n, get: 315n },
+  arm64: { set: 274n, get: 275n },
+};
+/**
+ * `sched_attr` in its first form: size and policy u32, flags u64, niceness i32, priority u32, then three u64, of which the first is the length of a turn.
+ * Source: sched_setattr(2).
+ */
+const ATTRIBUTES_BYTES = 48;
+const POLICY_AT = 4;
+const TURN_AT = 24;
+const SCHED_OTHER = 0;
+
+/**
+ * Has this thread's turns on a CPU be so long, and those of threads that it starts from now on. One with shorter turns than the thread that has the CPU
+ * gets it as soon as it wakes up, and its share stays what it is. Linux takes it from 6.12 on. Returns the length that the system has now, in nanoseconds; null
+ * where the process cannot ask, or the thread is scheduled in a way of its own.
+ */
+export function setTurns(nanoseconds: bigint): bigint | null {
+  const library = openLibrary();
+  const calls = SCHEDULING_CALLS[process.arch];
+  if (library === null || calls === undefined) return null;
+  const { addressOf, functions } = library;
+  const attributes = new DataView(new ArrayBuffer(ATTRIBUTES_BYTES));
+  const address = addressOf(attributes.buffer);
+  const read = (): boolean => functions.syscall(calls.get, 0n, address, BigInt(ATTRIBUTES_BYTES), 0n) === 0n;
+  if (!read() || attributes.getUint32(POLICY_AT, true) !== SCHED_OTHER) return null;
+  attributes.setBigUint64(TURN_AT, nanoseconds, true);
+  functions.syscall(calls.set, 0n, address, 0n, 0n);
+  return read() ? attributes.getBigUint64(TURN_AT, true) : null;
+}
+
 /** Has the system read a part of an open file without waiting for it. */
 export type AskAhead = (descriptor: number, position: number, bytes: number) => void;
 
@@ -187,6 +222,7 @@ function newLibrary(): Library | null {
       munmap: { arguments: ['u64', 'u64'], return: 'i32' },
       sched_yield: { arguments: [], return: 'i32' },
       posix_fadvise: { arguments: ['i32', 'i64', 'i64', 'i32'], return: 'i32' },
+      syscall: { arguments: ['i64', 'i64', 'u64', 'i64', 'i64'], return: 'i64' },
     });
     // Throws where types are named in another way.
     functions.malloc_trim(0n);

@@ -4,7 +4,7 @@ import os from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { prepareByteScan } from '../../protocols/rest/byte-scan.js';
 import { initChecksum } from '../disk/checksum.js';
-import { giveWayCall } from '../memory/system-calls.js';
+import { giveWayCall, setTurns } from '../memory/system-calls.js';
 import { blockThread } from '../threads/clock.js';
 import { RestingHeap } from '../threads/collect-garbage.js';
 import { givingWay, lowerPriority } from '../threads/low-priority.js';
@@ -15,6 +15,12 @@ import { type AskPeers, type OpenDoor, Reader } from './reader.js';
 
 /** A tenth of the weight of other threads, where these want all CPUs: heavy reads go on, and quick ones hardly notice them. */
 const HEAVY_NICENESS = 10;
+
+/**
+ * A quick read does not wait for the end of another thread's turn, 1.4 ms and more. Four streams of 2,000 points a second with 20 searches a second, turned on and
+ * off every ten seconds: p99 6.8 to 8.3 ms without, 5.1, 5.7, 6.2 and 9.1 with it; at full load as many searches for the same CPU.
+ */
+const TURN_NS = 100_000n;
 
 export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<void> {
   if (parentPort === null) return;
@@ -32,6 +38,7 @@ export async function runReader(openDoor?: OpenDoor, peers?: AskPeers): Promise<
   }
   port.on('message', (message: ToReader) => reader.receive(message));
   port.postMessage({ kind: 'ready' } satisfies FromReader);
+  if (!isForHeavy) setTurns(TURN_NS);
   prepareByteScan();
   new RestingHeap(() => !reader.isEmpty).begin();
 }

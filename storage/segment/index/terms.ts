@@ -41,7 +41,10 @@ export interface TermRange {
   readonly accepts?: (key: Uint8Array) => boolean;
 }
 
-/** Rows under any of the ranges, which ascend and are apart or the same, and those under every key of a list of `every`; all rows but those where `complement`. */
+/**
+ * Rows under any of the ranges, which ascend and are apart or the same, and those under every key of a list of `every`; all rows but those where
+ * `complement`.
+ */
 export interface TermPlan {
   readonly ranges: readonly TermRange[];
   readonly every: readonly (readonly TermRange[])[];
