@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import type { VectorParams } from '../../../protocols/model/collection.js';
 import { EnginePool } from '../../../storage/pool/pool.js';
 import type { ReadOperation, WriteOperation } from '../../../storage/threads/messages.js';
+import { until } from '../../process/support.js';
 import { writeTo } from '../write.js';
 import { configOf, randomOf } from './collection-fixture.js';
 
@@ -114,7 +115,11 @@ test('rows in lists on disk: writes, builds and restarts leave the same points a
     const found = (await listed.next()).value;
     assert.deepEqual({ all: found.all, exact: found.exact }, { all, exact });
     const segments = path.join(folder, 'segments');
-    assert.ok(fs.readdirSync(segments).every((segment) => fs.existsSync(path.join(segments, segment, 'lists.0'))));
+    // A replaced segment goes file by file, once nobody reads it.
+    await until(
+      async () => fs.readdirSync(segments).map((segment) => fs.existsSync(path.join(segments, segment, 'lists.0'))),
+      (haveLists) => !haveLists.includes(false),
+    );
   }
   assert.equal((await listed.next()).done, true);
 });
