@@ -68,15 +68,3 @@ export function feedbackWeights(ratings: readonly number[], { a, b, c }: Feedbac
   }
   return [a, ...ratings.map((rating) => weights.get(rating) as number)];
 }
-
-/** Scores by the sum of similarities, each times its weight. */
-export function weightedScores(weights: readonly number[]): ExampleScorer {
-  return (examples, rows) => {
-    const scores = new Float64Array(rows);
-    examples.forEach((similarities, example) => {
-      const weight = weights[example] as number;
-      for (let row = 0; row < rows; row++) (scores[row] as number) += weight * (similarities[row] as number);
-    });
-    return Float32Array.from(scores);
-  };
-}

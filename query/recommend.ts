@@ -35,13 +35,13 @@ export function bestScore(positives: number): ExampleScorer {
   };
 }
 
-/** Strategy sum_scores: similarities to the first `positives` examples less those to the others. */
-export function sumScores(positives: number): ExampleScorer {
-  return (similarities, rows) => {
+/** Scores by the sum of similarities, each times its weight. Strategy sum_scores: 1 for a positive example, -1 for a negative one. */
+export function weightedScores(weights: readonly number[]): ExampleScorer {
+  return (examples, rows) => {
     const scores = new Float64Array(rows);
-    similarities.forEach((list, example) => {
-      const sign = example < positives ? 1 : -1;
-      for (let row = 0; row < rows; row++) (scores[row] as number) += sign * (list[row] as number);
+    examples.forEach((similarities, example) => {
+      const weight = weights[example] as number;
+      for (let row = 0; row < rows; row++) (scores[row] as number) += weight * (similarities[row] as number);
     });
     return Float32Array.from(scores);
   };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contextScores, discoverScores, feedbackWeights, weightedScores } from '../../query/discover.js';
+import { contextScores, discoverScores, feedbackWeights } from '../../query/discover.js';
+import { weightedScores } from '../../query/recommend.js';
 
 const list = (...values: number[]): Float32Array => Float32Array.from(values);
 const rounded = (scores: Float32Array): number[] => [...scores].map((score) => Number(score.toFixed(6)));

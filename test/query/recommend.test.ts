@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TroupeError } from '../../protocols/errors.js';
 import { sparseVector, type VectorValue } from '../../protocols/model/vector.js';
-import { averageTarget, bestScore, share, squash, sumScores } from '../../query/recommend.js';
+import { averageTarget, bestScore, share, squash, weightedScores } from '../../query/recommend.js';
 
 const dense = (...values: number[]): VectorValue => ({ kind: 'dense', values: Float32Array.from(values) });
 const multi = (...rows: number[][]): VectorValue => ({ kind: 'multi', dim: rows[0]?.length ?? 0, values: Float32Array.from(rows.flat()) });
@@ -24,8 +24,8 @@ test('the best positive counts unless a negative is as near', () => {
 });
 
 test('similarities add up, those to negatives with a minus', () => {
-  assert.deepEqual(rounded(sumScores(2)([list(2, 0.5), list(0.875, 0.25), list(1, 0)], 2)), [1.875, 0.75]);
-  assert.deepEqual(rounded(sumScores(0)([list(2), list(-4)], 1)), [2]);
+  assert.deepEqual(rounded(weightedScores([1, 1, -1])([list(2, 0.5), list(0.875, 0.25), list(1, 0)], 2)), [1.875, 0.75]);
+  assert.deepEqual(rounded(weightedScores([-1, -1])([list(2), list(-4)], 1)), [2]);
 });
 
 test('the mean of the positives is the target, with negatives twice it less theirs', () => {

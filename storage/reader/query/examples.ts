@@ -6,10 +6,10 @@
 
 import { TroupeError } from '../../../protocols/errors.js';
 import type { VectorInput, VectorValue } from '../../../protocols/model/vector.js';
-import { contextScores, discoverScores, feedbackWeights, weightedScores } from '../../../query/discover.js';
+import { contextScores, discoverScores, feedbackWeights } from '../../../query/discover.js';
 import { type ExampleForm, walkSettles } from '../../../query/example-plan.js';
 import { mergeRanked } from '../../../query/merge.js';
-import { bestScore, type ExampleScorer, sumScores } from '../../../query/recommend.js';
+import { bestScore, type ExampleScorer, weightedScores } from '../../../query/recommend.js';
 import { similarScores } from '../../../query/shown-score.js';
 import { TopRows } from '../../../vectors/top-rows.js';
 import { explaining } from '../../explain/explainer.js';
@@ -127,7 +127,7 @@ function scoringOf(query: ExampleQuery, check: () => void): { examples: readonly
       if (strategy !== 'sum_scores')
         return { examples, form: { kind: 'bestScore', positives: positive.length }, scorer: bestScore(positive.length) };
       const weights = examples.map((_, at) => (at < positive.length ? 1 : -1));
-      return { examples, form: { kind: 'sum', weights }, scorer: sumScores(positive.length) };
+      return { examples, form: { kind: 'sum', weights }, scorer: weightedScores(weights) };
     }
     case 'discover':
       return { examples: [query.target, ...pairsOf(query.context)], form: { kind: 'discover' }, scorer: discoverScores };
