@@ -9,8 +9,8 @@ const WORTH_BYTES = 4 << 20;
 
 /** Where memory is short it is given back this many measures after the last time, however busy the process is. */
 const SHORT_MEASURES = 2;
-/** Of the budget: nineteen twentieths of the limit that it is four fifths of, where no setting says otherwise. */
-const SHORT_SHARE = 1.1875;
+/** Of the budget: from here on nothing that takes memory for good is accepted either (Memory-M3). */
+const SHORT_SHARE = 0.85;
 
 export interface GiveBackState {
   /** As last measured. */
@@ -27,9 +27,8 @@ export const NOTHING_GIVEN_BACK: GiveBackState = { usedBytes: 0, measures: 0, st
 
 /**
  * The next state, and whether now is the time. `rest`: the memory that is used has not changed for some measures, and is another than what was left the last
- * time (a start, a build, an upload or many requests have come and gone meanwhile). `short`: it is well beyond the budget, and requests that come without a pause
- * have left some that the C library keeps: 150 of 600 MB, where 512 are to be enough. Not sooner: writes that are refused from 85 % on would be let
- * in by what they themselves have left, and the next start may not hold them (2 of 4 with 0.85 in a container of 300 MB, 1 of 6 with 1, 1 of 22 with 1.125).
+ * time (a start, a build, an upload or many requests have come and gone meanwhile). `short`: it is near the budget, and requests that come without a pause
+ * have left some that the C library keeps: 150 of 600 MB, where 512 are to be enough.
  * usedBytes: measured at even intervals.
  */
 export function nextGiveBack(

@@ -55,6 +55,17 @@ test('points leave a part of the budget to builds, also to those that have begun
   assert.ok(!room.takesPoints(1));
 });
 
+test('points of a fast upload are refused by what is used now: half a second later a next start could not hold them', () => {
+  const { figures, room } = roomOf(100 * MB);
+  figures.lately = 51 * MB;
+  figures.used = 84 * MB;
+  assert.ok(room.takesPoints(1 * MB));
+  assert.ok(!room.takesPoints(2 * MB));
+  // Far from the end it is not measured for each write.
+  figures.lately = 40 * MB;
+  assert.ok(room.takesPoints(2 * MB));
+});
+
 test('after the process was killed for memory builds are taken to need more', () => {
   const { figures, room } = roomOf(100 * MB, 2);
   figures.used = 50 * MB;
